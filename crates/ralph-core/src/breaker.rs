@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::model::Outcome;
+use crate::model::{Outcome, names};
 
 /// Failures in a row that are looked at; older ones change nothing.
 pub const MOST_LINKS: u32 = 200;
@@ -43,16 +43,11 @@ pub enum BreakerState {
     HalfOpen,
 }
 
-impl BreakerState {
-    /// Reads the stored name; an unknown one lets attempts through.
-    pub fn from_stored(text: &str) -> Self {
-        match text {
-            "open" => Self::Open,
-            "half_open" => Self::HalfOpen,
-            _ => Self::Closed,
-        }
-    }
-}
+names!(BreakerState {
+    Closed => "closed",
+    Open => "open",
+    HalfOpen => "half_open",
+});
 
 /// The breaker when an attempt is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::memory::recall::tokens::{each_token, is_everyday};
-use crate::model::{Difficulty, Neighbour, Task};
+use crate::model::{Neighbour, Task};
 
 pub const ALIKE: f64 = 0.5;
 pub const MOST_NEIGHBOURS: usize = 8;
@@ -37,7 +37,6 @@ const EVERYDAY: f64 = 0.3;
 /// What a number in a title counts for: it tells tasks of one kind apart, but says little of what they are about.
 const NUMBER: f64 = 0.6;
 
-/// What a task is about, as sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     pub title: BTreeSet<String>,
@@ -49,7 +48,6 @@ pub struct Profile {
 }
 
 impl Profile {
-    #[must_use]
     pub fn of(task: &Task) -> Self {
         let mut profile = Self::default();
         each_token(head(&task.title), |token| {
@@ -61,7 +59,6 @@ impl Profile {
         profile
     }
 
-    #[must_use]
     pub fn from_stored(title: &str, words: &str, files: Vec<String>) -> Self {
         let set = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         Self { title: set(title), words: set(words), files: files.into_iter().collect(), terms: Vec::new() }
@@ -90,7 +87,6 @@ impl Profile {
     }
 
     /// This and what was known before.
-    #[must_use]
     pub fn with(&self, known: &Self) -> Self {
         let mut whole = self.clone();
         for word in &known.words {
@@ -102,20 +98,16 @@ impl Profile {
     }
 
     /// Whether a store need not be told of it again.
-    #[must_use]
     pub fn says_the_same_as(&self, other: &Self) -> bool {
         self.title == other.title && self.words == other.words && self.files == other.files
     }
 
     /// Everything an index needs to know: words, and files as words of their own.
-    #[must_use]
     pub fn index_terms(&self) -> BTreeSet<String> {
         let files = self.files.iter().map(|file| file_term(file));
         self.words.iter().cloned().chain(files).collect()
     }
 
-    /// What to ask the index about.
-    #[must_use]
     pub fn terms(&self) -> &[String] {
         self.terms.get(..MOST_TERMS).unwrap_or(&self.terms)
     }
@@ -137,7 +129,6 @@ fn file_term(path: &str) -> String {
     term.to_lowercase()
 }
 
-/// How often terms occur among the tasks tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frequencies {
     pub tasks: u64,
@@ -160,7 +151,6 @@ fn as_f64(count: u64) -> f64 {
 
 /// The terms to search for that some task has, with what each is worth. Words of the title are worth as much as a word that
 /// nobody else has: of many tasks of one kind all must be found, although their descriptions share rarer words with others.
-#[must_use]
 pub fn lookup(profile: &Profile, frequencies: &Frequencies) -> Vec<(String, f64)> {
     let known = |term: &&String| frequencies.with.get(*term).is_some_and(|with| *with > 0);
     let rarest = (as_f64(frequencies.tasks) + BACKGROUND).ln();
@@ -179,35 +169,23 @@ fn best(terms: Vec<&String>, worth: impl Fn(&str) -> f64) -> Vec<(String, f64)> 
     terms
 }
 
-/// A task that was tried, as the store returns it.
+/// A task that was attempted, as the store returns it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tried {
-    pub name: String,
     /// The words of its title, between spaces.
     pub title: String,
     pub words: String,
     pub files: Vec<String>,
-    pub difficulty: Option<Difficulty>,
-    pub failed: Vec<String>,
-    /// The model that solved it.
-    pub done: Option<String>,
+    /// Its likeness is not known yet.
+    pub neighbour: Neighbour,
 }
 
 /// The tasks that are like this one, most alike first.
-#[must_use]
-pub fn neighbours(profile: &Profile, tried: &[Tried], all: &Frequencies) -> Vec<Neighbour> {
+pub fn neighbours(profile: &Profile, tried: Vec<Tried>, all: &Frequencies) -> Vec<Neighbour> {
     let measure = Measure::new(profile, all);
-    let mut near: Vec<Neighbour> = tried
-        .iter()
-        .map(|other| Neighbour {
-            name: other.name.clone(),
-            likeness: measure.likeness(other),
-            difficulty: other.difficulty,
-            failed: other.failed.clone(),
-            done: other.done.clone(),
-        })
-        .filter(|neighbour| neighbour.likeness >= ALIKE)
-        .collect();
+    let near = tried.into_iter();
+    let near = near.map(|other| Neighbour { likeness: measure.likeness(&other), ..other.neighbour });
+    let mut near: Vec<Neighbour> = near.filter(|neighbour| neighbour.likeness >= ALIKE).collect();
     // Of those equally alike the store's first come first: the newest.
     near.sort_by(|a, b| b.likeness.total_cmp(&a.likeness));
     near.truncate(MOST_NEIGHBOURS);
@@ -230,7 +208,6 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// How like another task is, from 0 to 1.
     fn likeness(&self, other: &Tried) -> f64 {
         let title = other.title.split_whitespace();
         let title = self.title.cosine(title, |word| title_weight(word).powi(2));

@@ -7,7 +7,6 @@
 
 use std::path::PathBuf;
 
-use ralph_core::adaptive::Tuning;
 use ralph_core::model::Strategy;
 use ralph_core::replay::{Options, Row, World, best_fixed, play, play_sequence, read};
 
@@ -65,7 +64,7 @@ fn values(rows: &[Row]) {
             for seed in 0..SEEDS {
                 let options = options(ladder, value, seed);
                 let world = World::new(&shuffled(rows, seed), &options);
-                let score = play(&world, &options, strategy, Tuning::DEFAULT);
+                let score = play(&world, &options, strategy);
                 solved += 100.0 * score.solved / SEEDS as f64;
                 cost += score.cost_per_task / SEEDS as f64;
             }
@@ -104,7 +103,7 @@ fn setting(rows: &[Row], ladder: [&str; 3], value: f64) -> [f64; 3] {
     for seed in 0..SEEDS {
         let options = options(ladder, value, seed);
         let world = World::new(&shuffled(rows, seed), &options);
-        own += play(&world, &options, Strategy::Adaptive, Tuning::DEFAULT).loss;
+        own += play(&world, &options, Strategy::Adaptive).loss;
         others[0] += best_fixed(&world, &options).score.loss;
         others[1] += play_sequence(&world, &options, "ladder", &[0, 1, 2]).loss;
         others[2] += play_sequence(&world, &options, "strongest", &[2]).loss;

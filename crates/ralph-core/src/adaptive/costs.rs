@@ -2,7 +2,7 @@
 //! a bucket's offset, and how dear this task has been so far.
 
 use super::task::{TaskView, count};
-use super::{Beliefs, ModelBelief};
+use super::{Beliefs, ModelBelief, tuning};
 use crate::model::Difficulty;
 
 /// No single cost counts as further off than this, in logarithms: about twenty times.
@@ -20,7 +20,6 @@ struct Usual {
     unsure: f64,
 }
 
-/// What an attempt is expected to cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
     /// As far as is known: what people are told.
@@ -38,7 +37,6 @@ pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: 
         return Cost::default();
     }
     let cost = |log: f64| log.clamp(-LONGEST, LONGEST).exp();
-    let tuning = &beliefs.tuning;
     let usual = usual(beliefs, ladder, rung);
     let (size, own) = size(beliefs, ladder, model, view);
     let log = usual.mean + of_bucket(beliefs, view.difficulty) + size;
@@ -46,14 +44,14 @@ pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: 
     if own {
         return Cost { mean: cost(log), hoped: cost(log) };
     }
-    let shown = if view.failures.is_empty() { 0.0 } else { tuning.size_share.powi(2) };
+    let shown = if view.failures.is_empty() { 0.0 } else { tuning::SIZE_SHARE.powi(2) };
     let tail = usual.variance * (1.0 - shown) / 2.0;
     // Hope is for what trying would show. An agent that does not tell its costs shows nothing.
     let mute = beliefs.models.get(model).is_some_and(tells_no_costs);
     let hope = if mute || !view.failures.is_empty() {
         0.0
     } else {
-        tuning.hope * usual.unsure.sqrt() * beliefs.neglect(model)
+        tuning::HOPE * usual.unsure.sqrt() * beliefs.neglect(model)
     };
     Cost { mean: cost(log + tail), hoped: cost(log + tail - hope) }
 }
@@ -85,12 +83,11 @@ fn is_free(belief: &ModelBelief) -> bool {
 }
 
 fn usual(beliefs: &Beliefs, ladder: &[String], rung: usize) -> Usual {
-    let tuning = &beliefs.tuning;
     let own = ladder.get(rung).and_then(|model| beliefs.models.get(model));
     let (mean, squares, count) = own.and_then(seen).unwrap_or((0.0, 0.0, 0.0));
-    let weight = tuning.cost_tries;
-    let variance =
-        (tuning.cost_variance * tuning.cost_variance_tries + squares) / (tuning.cost_variance_tries + count);
+    let weight = tuning::COST_TRIES;
+    let variance = (tuning::COST_VARIANCE * tuning::COST_VARIANCE_TRIES + squares)
+        / (tuning::COST_VARIANCE_TRIES + count);
     Usual {
         mean: (guess(beliefs, ladder, rung) * weight + mean * count) / (weight + count),
         variance: variance.min(MOST_SURPRISE),
@@ -107,11 +104,10 @@ fn seen(belief: &ModelBelief) -> Option<(f64, f64, f64)> {
 
 /// A guess from the other models of the ladder: by price where prices are given, else by rung.
 fn guess(beliefs: &Beliefs, ladder: &[String], rung: usize) -> f64 {
-    let tuning = &beliefs.tuning;
     let of = |place: usize| ladder.get(place).and_then(|model| beliefs.models.get(model));
     let price =
         |place: usize| of(place).and_then(|b| b.price).filter(|p| p.is_finite() && *p > 0.0).map(f64::ln);
-    let step = |place: usize| tuning.cost_step.ln() * count(place.min(8));
+    let step = |place: usize| tuning::COST_STEP.ln() * count(place.min(8));
     let relative = |place: usize| match (price(rung), price(place)) {
         (Some(own), Some(theirs)) => own - theirs,
         _ => step(rung) - step(place),
@@ -121,8 +117,8 @@ fn guess(beliefs: &Beliefs, ladder: &[String], rung: usize) -> f64 {
         others.filter_map(|place| Some(seen(of(place)?)?.0 + relative(place))).collect();
     known.sort_by(f64::total_cmp);
     let usual = match price(rung) {
-        Some(price) => price + tuning.cost_per_price.ln(),
-        None => tuning.cost.ln() + step(rung),
+        Some(price) => price + tuning::COST_PER_PRICE.ln(),
+        None => tuning::COST.ln() + step(rung),
     };
     // Where the others turned out dear, this one may still not be: only trying it will tell.
     known.get(known.len() / 2).map_or(usual, |middle| middle.min(usual))
@@ -132,7 +128,7 @@ fn guess(beliefs: &Beliefs, ladder: &[String], rung: usize) -> f64 {
 pub(super) fn of_bucket(beliefs: &Beliefs, bucket: Option<Difficulty>) -> f64 {
     match beliefs.bucket(bucket) {
         Some(seen) if seen.cost_sum.is_finite() => {
-            let tries = beliefs.tuning.bucket_cost_tries + f64::from(seen.cost_count);
+            let tries = tuning::BUCKET_COST_TRIES + f64::from(seen.cost_count);
             (seen.cost_sum / tries).clamp(-MOST_SURPRISE, MOST_SURPRISE)
         }
         _ => 0.0,
@@ -154,5 +150,5 @@ pub(super) fn size(beliefs: &Beliefs, ladder: &[String], model: &str, view: &Tas
         sum += off;
         number += 1.0;
     }
-    if number == 0.0 { (0.0, false) } else { (beliefs.tuning.size_share * sum / number, false) }
+    if number == 0.0 { (0.0, false) } else { (tuning::SIZE_SHARE * sum / number, false) }
 }

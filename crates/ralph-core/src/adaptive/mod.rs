@@ -35,7 +35,7 @@ pub use observe::{Seen, observe};
 pub use plan::{DEFAULT_VALUE_USD, Expectation, Plan, expectations, plan};
 pub use task::{Failure, TaskView};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelBelief {
     /// Mean of its ability, on the scale of difficulty: equal to a task's difficulty means every second try succeeds.
     pub ability: f64,
@@ -53,7 +53,6 @@ pub struct ModelBelief {
     pub price: Option<f64>,
 }
 
-/// What is believed of the tasks of one difficulty.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BucketBelief {
     /// Tasks, imagined ones included, at each point of the scale of difficulty.
@@ -79,7 +78,6 @@ fn place(difficulty: Option<Difficulty>) -> usize {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beliefs {
-    /// By the model's name.
     pub models: BTreeMap<String, ModelBelief>,
     /// By difficulty, in the order of [`BUCKETS`].
     pub buckets: Vec<BucketBelief>,
@@ -87,12 +85,15 @@ pub struct Beliefs {
     pub retry_successes: f64,
     /// Retries by the same model, imagined ones included.
     pub retry_tries: f64,
-    /// What was assumed at first.
-    #[serde(skip)]
-    pub tuning: Tuning,
 }
 
 impl ModelBelief {
+    /// What is believed of a model never seen, on this rung.
+    fn stranger(rung: usize) -> Self {
+        let ability = tuning::ABILITY + tuning::ABILITY_STEP * task::count(rung.min(8));
+        Self { ability, variance: tuning::ABILITY_VARIANCE, ..Self::default() }
+    }
+
     /// Its ability, on the scale whatever a row says.
     fn ability(&self) -> f64 {
         if self.ability.is_finite() { self.ability.clamp(-MOST_ABILITY, MOST_ABILITY) } else { 0.0 }
@@ -112,27 +113,21 @@ const MOST_VARIANCE: f64 = 16.0;
 
 impl Default for Beliefs {
     fn default() -> Self {
-        Self::new(Tuning::DEFAULT)
-    }
-}
-
-impl Beliefs {
-    #[must_use]
-    pub fn new(tuning: Tuning) -> Self {
-        let buckets = tuning.difficulty.iter().map(|&difficulty| BucketBelief {
-            tasks: normal(difficulty, tuning.spread).map(|share| share * tuning.bucket_tasks).to_vec(),
+        let buckets = tuning::DIFFICULTY.iter().map(|&difficulty| BucketBelief {
+            tasks: normal(difficulty, tuning::SPREAD).map(|share| share * tuning::BUCKET_TASKS).to_vec(),
             cost_sum: 0.0,
             cost_count: 0,
         });
         Self {
             models: BTreeMap::new(),
             buckets: buckets.collect(),
-            retry_successes: tuning.retry * tuning.retry_tries,
-            retry_tries: tuning.retry_tries,
-            tuning,
+            retry_successes: tuning::RETRY * tuning::RETRY_TRIES,
+            retry_tries: tuning::RETRY_TRIES,
         }
     }
+}
 
+impl Beliefs {
     /// Tells what models cost relative to each other, in a unit that all of them share; nothing for a free one.
     pub fn set_prices<'p>(&mut self, ladder: &[String], prices: impl IntoIterator<Item = (&'p str, f64)>) {
         self.meet(ladder);
@@ -146,35 +141,14 @@ impl Beliefs {
     /// Makes sure that every model of a ladder is known: higher rungs are thought to be abler until seen.
     pub fn meet(&mut self, ladder: &[String]) {
         for (rung, name) in ladder.iter().enumerate() {
-            if !self.models.contains_key(name) {
-                let stranger = self.stranger(rung);
-                self.models.insert(name.clone(), stranger);
-            }
+            self.models.entry(name.clone()).or_insert_with(|| ModelBelief::stranger(rung));
         }
     }
 
-    /// What is believed of a model never seen, on this rung.
-    fn stranger(&self, rung: usize) -> ModelBelief {
-        let rung = task::count(rung.min(8));
-        ModelBelief {
-            ability: self.tuning.ability + self.tuning.ability_step * rung,
-            variance: self.tuning.ability_variance,
-            tries: 0,
-            cost_zeros: 0,
-            cost_count: 0,
-            cost_mean: 0.0,
-            cost_squares: 0.0,
-            price: None,
-        }
-    }
-
-    /// What is believed of the tasks of a difficulty.
-    #[must_use]
     pub fn bucket(&self, difficulty: Option<Difficulty>) -> Option<&BucketBelief> {
         self.buckets.get(place(difficulty))
     }
 
-    /// The same, to be changed.
     pub fn bucket_mut(&mut self, difficulty: Option<Difficulty>) -> Option<&mut BucketBelief> {
         self.buckets.get_mut(place(difficulty))
     }
@@ -188,7 +162,7 @@ impl Beliefs {
 
     /// The shares of a bucket's tasks at each difficulty.
     fn difficulty(&self, bucket: Option<Difficulty>) -> Weights {
-        let mut weights = normal(0.0, self.tuning.spread);
+        let mut weights = normal(0.0, tuning::SPREAD);
         if let Some(belief) = self.bucket(bucket) {
             for (weight, &tasks) in weights.iter_mut().zip(&belief.tasks) {
                 // A row that someone damaged must not spoil every decision after it.
@@ -200,77 +174,46 @@ impl Beliefs {
 }
 
 /// What is assumed before anything was seen, and how fast that gives way.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tuning {
+mod tuning {
     /// Ability of the lowest rung on the scale of difficulty: it solves six in ten moderate tasks.
-    pub ability: f64,
+    pub(super) const ABILITY: f64 = 1.0;
     /// What each further rung is thought to add: little, for names and prices of models promise more than they keep.
-    pub ability_step: f64,
+    pub(super) const ABILITY_STEP: f64 = 0.25;
     /// Variance of that guess: from one in three to nine in ten.
-    pub ability_variance: f64,
+    pub(super) const ABILITY_VARIANCE: f64 = 2.0;
     /// Spread of difficulty within a bucket. Wide: most tasks are solved by nearly all models or by none, so a failure
     /// of one says much about the others.
-    pub spread: f64,
+    pub(super) const SPREAD: f64 = 3.0;
     /// Difficulty of trivial, easy, moderate, hard, blocked and unknown tasks; about a spread from easy to hard.
-    pub difficulty: [f64; 6],
+    pub(super) const DIFFICULTY: [f64; 6] = [-3.0, -1.5, 0.0, 2.0, 4.0, 0.0];
     /// Imagined tasks per bucket that the assumed difficulties weigh. Anything from 4 to 50 does as well.
-    pub bucket_tasks: f64,
+    pub(super) const BUCKET_TASKS: f64 = 8.0;
     /// Share of failures that the same model makes good when it tries again; measured on public runs.
-    pub retry: f64,
+    pub(super) const RETRY: f64 = 0.17;
     /// Imagined retries that this weighs. Many, for it was measured and retries are rare.
-    pub retry_tries: f64,
+    pub(super) const RETRY_TRIES: f64 = 40.0;
     /// What the share is multiplied by for every further retry.
-    pub retry_again: f64,
+    pub(super) const RETRY_AGAIN: f64 = 0.5;
     /// What it is multiplied by when the same failure came twice.
-    pub same_failure: f64,
+    pub(super) const SAME_FAILURE: f64 = 0.5;
     /// Typical cost of an attempt on the lowest rung where nothing at all is known, in dollars.
-    pub cost: f64,
+    pub(super) const COST: f64 = 0.25;
     /// How much dearer each further rung is thought to be.
-    pub cost_step: f64,
+    pub(super) const COST_STEP: f64 = 2.0;
     /// Cost of an attempt per unit of price, where prices are given but no cost was seen: for dollars per million output
     /// tokens, fifty thousand of them.
-    pub cost_per_price: f64,
+    pub(super) const COST_PER_PRICE: f64 = 0.05;
     /// Imagined attempts that a guessed cost weighs. Few: guesses are off by factors.
-    pub cost_tries: f64,
+    pub(super) const COST_TRIES: f64 = 0.5;
     /// Variance of the logarithm of a model's costs: half to twice the middle is usual.
-    pub cost_variance: f64,
+    pub(super) const COST_VARIANCE: f64 = 0.5;
     /// Imagined attempts that this weighs.
-    pub cost_variance_tries: f64,
+    pub(super) const COST_VARIANCE_TRIES: f64 = 5.0;
     /// Imagined attempts that "all buckets cost the same" weighs.
-    pub bucket_cost_tries: f64,
+    pub(super) const BUCKET_COST_TRIES: f64 = 10.0;
     /// Which part of a surprise in one model's cost on a task is expected of the other models: the correlation.
-    pub size_share: f64,
+    pub(super) const SIZE_SHARE: f64 = 0.5;
     /// Standard deviations by which costs are hoped to be lower than they seem. Without it, one dear attempt at the start
     /// may condemn a model for ever; half as much is a little better on average and much worse at worst.
-    pub hope: f64,
-}
-
-impl Tuning {
-    pub const DEFAULT: Self = Self {
-        ability: 1.0,
-        ability_step: 0.25,
-        ability_variance: 2.0,
-        spread: 3.0,
-        difficulty: [-3.0, -1.5, 0.0, 2.0, 4.0, 0.0],
-        bucket_tasks: 8.0,
-        retry: 0.17,
-        retry_tries: 40.0,
-        retry_again: 0.5,
-        same_failure: 0.5,
-        cost: 0.25,
-        cost_step: 2.0,
-        cost_per_price: 0.05,
-        cost_tries: 0.5,
-        cost_variance: 0.5,
-        cost_variance_tries: 5.0,
-        bucket_cost_tries: 10.0,
-        size_share: 0.5,
-        hope: 1.0,
-    };
-}
-
-impl Default for Tuning {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
+    pub(super) const HOPE: f64 = 1.0;
 }

@@ -1,7 +1,7 @@
 //! Learning from one attempt.
 
 use super::task::{self, TaskView, Tries, Weights};
-use super::{Beliefs, costs};
+use super::{Beliefs, ModelBelief, costs, tuning};
 use crate::model::Difficulty;
 
 /// Points at which a model's ability is weighed when it is learned, in standard deviations.
@@ -10,13 +10,10 @@ const QUADRATURE: [f64; 13] = [-3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0
 /// change.
 const MEMORY: u32 = 400;
 
-/// What came of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     pub model: &'a str,
-    /// Whether the task was done.
     pub success: bool,
-    /// What it cost, as far as is known.
     pub cost: Option<f64>,
     /// How hard the task is thought to be now; attempts bring their own estimate.
     pub estimate: Option<Difficulty>,
@@ -27,10 +24,7 @@ pub struct Seen<'a> {
 pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: &Seen<'_>) {
     let Seen { model, success, .. } = *seen;
     beliefs.meet(ladder);
-    if !beliefs.models.contains_key(model) {
-        let stranger = beliefs.stranger(0);
-        beliefs.models.insert(model.to_owned(), stranger);
-    }
+    beliefs.models.entry(model.to_owned()).or_insert_with(|| ModelBelief::stranger(0));
     let before = task::posterior(beliefs, view);
     let (earlier, same_again) = view.failed(model);
     let Some(belief) = beliefs.models.get(model) else {
@@ -86,7 +80,7 @@ fn learn_ability(beliefs: &mut Beliefs, model: &str, difficulty: &Weights, succe
 fn learn_retry(beliefs: &mut Beliefs, earlier: u32, success: bool) {
     let again = i32::try_from(earlier.clamp(1, 16) - 1).unwrap_or(0);
     let keep = (f64::from(MEMORY) / beliefs.retry_tries).min(1.0);
-    let tries = beliefs.retry_tries * keep + beliefs.tuning.retry_again.powi(again);
+    let tries = beliefs.retry_tries * keep + tuning::RETRY_AGAIN.powi(again);
     let successes = beliefs.retry_successes * keep + if success { 1.0 } else { 0.0 };
     if tries.is_finite() && successes.is_finite() {
         beliefs.retry_tries = tries;

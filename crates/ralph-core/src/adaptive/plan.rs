@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::Beliefs;
 use super::costs::{self, Cost};
 use super::task::{self, POINTS, TaskView, Tries, Weights};
+use super::{Beliefs, ModelBelief};
 
 /// What a done task is worth unless somebody says otherwise, in dollars: a quarter of an hour of a person's time, which is
 /// what an unsolved one takes in the morning. docs/strategies.md has the measurements.
@@ -17,14 +17,11 @@ const MOST_VALUE: f64 = 1e9;
 /// Further attempts of a plan that people are told of: by the time they are made, more is known.
 const SHOWN_STEPS: usize = 2;
 
-/// What to do with a task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// Rungs of the ladder, in the order to try them until one succeeds; empty: ask a human.
     pub sequence: Vec<usize>,
-    /// Chance that one of them succeeds.
     pub success: f64,
-    /// Expected cost in dollars.
     pub cost: f64,
     /// Expected cost plus the value that is lost if all fail.
     pub loss: f64,
@@ -52,7 +49,6 @@ impl Choice {
 }
 
 /// The sequence with the least expected loss. Only its first attempt is to be made: after it, more is known.
-#[must_use]
 pub fn plan(beliefs: &Beliefs, ladder: &[String], view: &TaskView, value_usd: f64) -> Plan {
     let value = if value_usd.is_nan() { DEFAULT_VALUE_USD } else { value_usd.clamp(0.0, MOST_VALUE) };
     let weights = task::posterior(beliefs, view);
@@ -93,7 +89,7 @@ fn choices(
     let attempts = view.attempts_left.min(MOST_ATTEMPTS);
     let mut all: Vec<Choice> = Vec::new();
     for (place, name) in ladder.iter().enumerate() {
-        let stranger = beliefs.stranger(place);
+        let stranger = ModelBelief::stranger(place);
         let belief = beliefs.models.get(name).unwrap_or(&stranger);
         if view.repeats(name) {
             continue;
@@ -169,7 +165,6 @@ pub(super) struct Rung {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct BestSequence {
     pub(super) sequence: Vec<usize>,
-    /// Chance that one of them succeeds.
     pub(super) success: f64,
     pub(super) cost: f64,
 }
@@ -310,7 +305,6 @@ pub struct Expectation {
     /// First tries that this rests on.
     pub tries: u32,
     pub chance: f64,
-    /// The cost in dollars.
     pub cost_usd: f64,
     /// Costs that this rests on; without any it is a guess.
     pub costs_seen: u32,
@@ -319,12 +313,11 @@ pub struct Expectation {
 }
 
 /// For every model of a ladder, in its order.
-#[must_use]
 pub fn expectations(beliefs: &Beliefs, ladder: &[String]) -> Vec<Expectation> {
     let view = TaskView::default();
     let prior = task::prior(beliefs, &view);
     let of = |(rung, model): (usize, &String)| {
-        let stranger = beliefs.stranger(rung);
+        let stranger = ModelBelief::stranger(rung);
         let belief = beliefs.models.get(model).unwrap_or(&stranger);
         let tries = Tries::new(beliefs, belief, &prior, false);
         Expectation {

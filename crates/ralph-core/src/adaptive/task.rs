@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Beliefs, ModelBelief};
+use super::{Beliefs, ModelBelief, tuning};
 use crate::model::{Difficulty, Neighbour};
 
 pub(super) const POINTS: usize = 17;
@@ -127,14 +127,17 @@ fn of_similar(beliefs: &Beliefs, similar: &Neighbour) -> Weights {
 
 /// The chances of a model's first try at each difficulty.
 fn first_chances(beliefs: &Beliefs, model: &str) -> Weights {
-    let (ability, variance) = match beliefs.models.get(model) {
-        Some(belief) => (belief.ability(), belief.variance()),
-        None => {
-            let stranger = beliefs.stranger(0);
-            (stranger.ability(), stranger.variance())
-        }
-    };
-    points().map(|point| chance(ability, variance, point))
+    match beliefs.models.get(model) {
+        Some(belief) => belief.chances(),
+        None => ModelBelief::stranger(0).chances(),
+    }
+}
+
+impl ModelBelief {
+    /// The chances of its first attempt at each difficulty.
+    fn chances(&self) -> Weights {
+        points().map(|point| chance(self.ability(), self.variance(), point))
+    }
 }
 
 /// The difficulty to expect after the failures so far.
@@ -158,19 +161,17 @@ pub(super) struct Tries {
     first: Weights,
     /// Chance of the first retry, whatever the difficulty.
     retry: f64,
-    again: f64,
 }
 
 impl Tries {
     pub(super) fn new(beliefs: &Beliefs, belief: &ModelBelief, prior: &Weights, same_again: bool) -> Self {
-        let (ability, variance) = (belief.ability(), belief.variance());
-        let first = points().map(|point| chance(ability, variance, point));
+        let first = belief.chances();
         let rate = beliefs.retry_successes / beliefs.retry_tries;
-        let rate = if rate.is_finite() { rate.clamp(0.0, 1.0) } else { beliefs.tuning.retry };
-        let same = if same_again { beliefs.tuning.same_failure } else { 1.0 };
+        let rate = if rate.is_finite() { rate.clamp(0.0, 1.0) } else { tuning::RETRY };
+        let same = if same_again { tuning::SAME_FAILURE } else { 1.0 };
         // A retry knows more than the first try, but a model that hardly ever succeeds does not become able by it.
         let retry = rate.min(dot(prior, &first)) * same;
-        Self { first, retry, again: beliefs.tuning.retry_again }
+        Self { first, retry }
     }
 
     /// The same, as far as this model's own record on similar tasks makes it more or less likely.
@@ -198,7 +199,7 @@ impl Tries {
     pub(super) fn after(&self, earlier: u32) -> Weights {
         match i32::try_from(earlier.min(MOST_TIMES)).unwrap_or(0) {
             0 => self.first,
-            earlier => [self.retry * self.again.powi(earlier - 1); POINTS],
+            earlier => [self.retry * tuning::RETRY_AGAIN.powi(earlier - 1); POINTS],
         }
     }
 }

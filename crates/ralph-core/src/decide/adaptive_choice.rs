@@ -4,12 +4,10 @@ use super::model_choice::{Decision, ModelQuestion};
 use crate::adaptive::{Beliefs, DEFAULT_VALUE_USD, Failure, TaskView, plan};
 use crate::model::NO_MODEL;
 
-/// What the adaptive strategy goes by.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptiveInputs<'a> {
     /// What was learned; none where nobody asked for it.
     pub beliefs: Option<&'a Beliefs>,
-    /// What a done task is worth.
     pub value_usd: f64,
     /// Counted failures in a row after which a person is asked in any case.
     pub max_attempts: u32,
@@ -25,8 +23,6 @@ impl Default for AdaptiveInputs<'_> {
     }
 }
 
-/// What the policy sees of a task.
-#[must_use]
 pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
     let mut failures: Vec<Failure> = Vec::new();
     for (number, failed) in question.tries.iter().enumerate() {

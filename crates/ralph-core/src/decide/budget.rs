@@ -9,22 +9,16 @@ use crate::model::SpentOnTask;
 /// What may be spent; `None` is without end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Budgets {
-    /// Dollars, by one run.
     pub run_usd: Option<f64>,
-    /// Dollars, by all runs of one day.
     pub day_usd: Option<f64>,
-    /// Dollars, on one task.
     pub task_usd: Option<f64>,
     pub run_time: Option<Duration>,
     pub task_time: Option<Duration>,
 }
 
-/// What was spent by the run and the day.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Dollars, by this run.
     pub run_usd: f64,
-    /// Dollars, today.
     pub day_usd: f64,
     pub run_time: Duration,
     /// Whether an estimate is part of what the run spent.
@@ -36,14 +30,28 @@ pub struct Spent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
-    /// Dollars, by one run.
     RunCost,
-    /// Dollars, by all runs of one day.
     DayCost,
     RunTime,
-    /// Dollars, on one task.
     TaskCost,
     TaskTime,
+}
+
+impl Budget {
+    /// Its flag, and what people call it.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::RunCost => ("--max-cost", "the cost limit"),
+            Self::DayCost => ("--max-daily-cost", "today's cost limit"),
+            Self::TaskCost => ("--max-task-cost", "the task's cost limit"),
+            Self::RunTime => ("--max-minutes", "the time limit"),
+            Self::TaskTime => ("--max-task-minutes", "the task's time limit"),
+        }
+    }
+
+    fn is_money(self) -> bool {
+        matches!(self, Self::RunCost | Self::DayCost | Self::TaskCost)
+    }
 }
 
 /// A budget and how much of it is used: dollars or minutes.
@@ -63,42 +71,30 @@ const NEAR: f64 = 0.8;
 const NOTHING: f64 = 1e-9;
 
 impl Meter {
-    /// Whether it is used up.
-    #[must_use]
     pub fn is_reached(&self) -> bool {
         self.used + NOTHING >= self.most
     }
 
     /// Whether a person should know that it soon will be.
-    #[must_use]
     pub fn is_near(&self) -> bool {
         self.used + NOTHING >= NEAR * self.most
     }
 
     /// `the cost limit of $5 was reached ($5.03)`.
-    #[must_use]
     pub fn told_reached(&self) -> String {
         format!("{} was reached ({})", self.limit(), self.amount())
     }
 
     /// `84% of the cost limit of $5 is used ($4.20)`.
-    #[must_use]
     pub fn told_near(&self) -> String {
         let share = 100.0 * self.used / self.most;
         format!("{share:.0}% of {} is used ({})", self.limit(), self.amount())
     }
 
     /// The flag that allows as much again: `--max-task-cost 3`.
-    #[must_use]
     pub fn allow_more(&self) -> String {
         let more = 2.0 * self.used.max(self.most);
-        let flag = match self.budget {
-            Budget::RunCost => "--max-cost",
-            Budget::DayCost => "--max-daily-cost",
-            Budget::TaskCost => "--max-task-cost",
-            Budget::RunTime => "--max-minutes",
-            Budget::TaskTime => "--max-task-minutes",
-        };
+        let (flag, _) = self.budget.words();
         let more = match more < 1.0 {
             true => (more * 100.0).ceil() / 100.0,
             false => more.ceil(),
@@ -106,71 +102,51 @@ impl Meter {
         format!("{flag} {more}")
     }
 
-    fn estimated(self, estimated: bool) -> Self {
-        Self { estimated, ..self }
-    }
-
     fn limit(&self) -> String {
         let most = match self.most.fract() == 0.0 || self.most < 0.01 {
+            _ if !self.budget.is_money() => in_minutes(self.most),
             true => format!("${}", self.most),
             false => format!("${:.2}", self.most),
         };
-        match self.budget {
-            Budget::RunCost => format!("the cost limit of {most}"),
-            Budget::DayCost => format!("today's cost limit of {most}"),
-            Budget::TaskCost => format!("the task's cost limit of {most}"),
-            Budget::RunTime => format!("the time limit of {}", in_minutes(self.most)),
-            Budget::TaskTime => format!("the task's time limit of {}", in_minutes(self.most)),
-        }
+        let (_, limit) = self.budget.words();
+        format!("{limit} of {most}")
     }
 
     fn amount(&self) -> String {
-        match self.budget {
-            Budget::RunCost | Budget::DayCost | Budget::TaskCost => {
-                let about = if self.estimated { "~" } else { "" };
-                format!("{about}${:.2}", self.used)
-            }
-            Budget::RunTime | Budget::TaskTime => in_minutes(self.used),
+        let about = if self.estimated { "~" } else { "" };
+        match self.budget.is_money() {
+            true => format!("{about}${:.2}", self.used),
+            false => in_minutes(self.used),
         }
     }
 }
 
-/// The budgets of a run and its day that are set.
-#[must_use]
 pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
+    let run_time = budgets.run_time.map(minutes);
     let known = [
-        meter(Budget::RunCost, spent.run_usd, budgets.run_usd)
-            .map(|meter| meter.estimated(spent.run_estimated)),
-        meter(Budget::DayCost, spent.day_usd, budgets.day_usd)
-            .map(|meter| meter.estimated(spent.day_estimated)),
-        meter(Budget::RunTime, minutes(spent.run_time), budgets.run_time.map(minutes)),
+        meter(Budget::RunCost, spent.run_usd, budgets.run_usd, spent.run_estimated),
+        meter(Budget::DayCost, spent.day_usd, budgets.day_usd, spent.day_estimated),
+        meter(Budget::RunTime, minutes(spent.run_time), run_time, false),
     ];
     known.into_iter().flatten().collect()
 }
 
-/// The budgets of a task that are set.
-#[must_use]
 pub fn task_meters(budgets: &Budgets, spent: &SpentOnTask) -> Vec<Meter> {
     let known = [
-        meter(Budget::TaskCost, spent.usd, budgets.task_usd).map(|meter| meter.estimated(spent.estimated)),
-        meter(Budget::TaskTime, minutes(spent.time), budgets.task_time.map(minutes)),
+        meter(Budget::TaskCost, spent.usd, budgets.task_usd, spent.estimated),
+        meter(Budget::TaskTime, minutes(spent.time), budgets.task_time.map(minutes), false),
     ];
     known.into_iter().flatten().collect()
+}
+
+fn meter(budget: Budget, used: f64, most: Option<f64>, estimated: bool) -> Option<Meter> {
+    most.map(|most| Meter { budget, used, most, estimated })
 }
 
 /// What an attempt may still cost; `None` where no budget says so. Never below nothing.
-#[must_use]
 pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
-    let costs = meters.iter().filter(|meter| match meter.budget {
-        Budget::RunCost | Budget::DayCost | Budget::TaskCost => true,
-        Budget::RunTime | Budget::TaskTime => false,
-    });
+    let costs = meters.iter().filter(|meter| meter.budget.is_money());
     costs.map(|meter| (meter.most - meter.used).max(0.0)).reduce(f64::min)
-}
-
-fn meter(budget: Budget, used: f64, most: Option<f64>) -> Option<Meter> {
-    let estimated = false;
-    most.map(|most| Meter { budget, used, most, estimated })
 }
 
 fn in_minutes(minutes: f64) -> String {

@@ -6,7 +6,6 @@ use crate::diagnose::{Relation, relation};
 use crate::model::ChosenBy;
 use crate::text::{first_sentence, one_line};
 
-/// A counted failure since the task last succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FailedAttempt {
     pub model: String,
@@ -19,7 +18,6 @@ pub struct FailedAttempt {
     /// Whether git saw any change; unknown without a repository.
     pub changed: Option<bool>,
     pub committed: bool,
-    /// What it cost, as far as is known.
     pub cost_usd: Option<f64>,
     /// The fingerprints come from what the agent said: the same words mean the same failure, other words mean nothing.
     pub prose: bool,
@@ -45,7 +43,6 @@ pub enum Sign {
 
 impl Sign {
     /// Whether it speaks for trying on as before.
-    #[must_use]
     pub fn is_progress(self) -> bool {
         match self {
             Self::NewError | Self::FewerFailing | Self::Committed => true,
@@ -53,8 +50,6 @@ impl Sign {
         }
     }
 
-    /// In a few words, for people and agents.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::SameFailure => "the same failure twice in a row",
@@ -67,13 +62,11 @@ impl Sign {
     }
 }
 
-/// What a task's failures say together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureTrend {
     pub failures: u32,
     /// How many rungs above its start the strategy that climbs when needed has got.
     pub climbed: u32,
-    /// What the last failures show.
     pub signs: Vec<Sign>,
     /// Whether it is time for another way of going about it.
     pub stuck: bool,
@@ -81,7 +74,6 @@ pub struct FailureTrend {
 
 impl FailureTrend {
     /// Whether the last failure shows progress, and nothing speaks against it.
-    #[must_use]
     pub fn moves(&self) -> bool {
         moves(&self.signs)
     }
@@ -91,7 +83,6 @@ impl FailureTrend {
 ///
 /// One failure changes nothing. After two, the next rung, unless there is progress, which earns the same model one more
 /// try. From the third on, a rung with every failure.
-#[must_use]
 pub fn failure_trend(tries: &[FailedAttempt], policy: &Policy) -> FailureTrend {
     let failures = u32::try_from(tries.len()).unwrap_or(u32::MAX);
     let mut climbed = 0;
@@ -169,7 +160,6 @@ const NAMED: usize = 3;
 const APPROACH_CHARS: usize = 100;
 
 /// What the warning adds. `approaches` are what was tried, oldest first, in the agents' own words.
-#[must_use]
 pub fn stuck_advice<'t>(trend: &FailureTrend, approaches: impl Iterator<Item = &'t str>) -> Vec<String> {
     if !trend.stuck {
         return Vec::new();

@@ -6,7 +6,6 @@ use super::adaptive_choice::{AdaptiveInputs, choose};
 use super::first_model::first_rung;
 use crate::model::{ChosenBy, Difficulty, ModelChoice, Neighbour, Recent, Strategy};
 
-/// All that the choice depends on.
 #[derive(Clone, Debug)]
 pub struct ModelQuestion<'a> {
     /// The agent's name, which is its model where it has none.
@@ -14,31 +13,25 @@ pub struct ModelQuestion<'a> {
     pub ladder: &'a [String],
     pub strategy: Strategy,
     pub forced: Option<&'a str>,
-    /// What the last attempt asked for.
     pub hinted: Option<&'a str>,
-    /// The task's own model.
     pub of_task: Option<&'a str>,
     /// The settings' model: where a strategy starts.
     pub configured: Option<&'a str>,
     /// Whether the task is about thinking, not about doing.
     pub planning: bool,
     pub difficulty: Option<Difficulty>,
-    /// Counted attempts on the task so far.
     pub attempts: u32,
-    /// Counted failures in a row.
     pub failures: u32,
     pub tries: &'a [FailedAttempt],
     pub trend: &'a FailureTrend,
     /// Tasks like this one that were tried.
     pub neighbours: &'a [Neighbour],
-    /// How the last attempts on any task went.
     pub recent: Recent,
     pub adaptive: AdaptiveInputs<'a>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The model of the next attempt.
     pub choice: ModelChoice,
     /// Why there should be none: a person is worth more.
     pub ask_human: Option<String>,
@@ -72,7 +65,6 @@ fn settled(question: &ModelQuestion<'_>) -> Option<Decision> {
 }
 
 /// Whether the answer depends on neighbours, recent attempts or beliefs, so that nobody looks them up in vain.
-#[must_use]
 pub fn needs_experience(question: &ModelQuestion<'_>) -> bool {
     let asks = match question.strategy {
         Strategy::Adaptive => question.configured.is_none() || question.failures > 0,
@@ -83,7 +75,6 @@ pub fn needs_experience(question: &ModelQuestion<'_>) -> bool {
 }
 
 /// Chooses. Equal questions get equal answers.
-#[must_use]
 pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
     if let Some(decision) = settled(question) {
         return decision;
@@ -224,7 +215,6 @@ const PLANNING_VERBS: [&str; 14] = [
 ];
 
 /// Judged by how its title begins: `Design the cache`, `[PLAN] Phase 2`.
-#[must_use]
 pub fn is_planning(title: &str) -> bool {
     let first = title.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
     first.is_some_and(|word| PLANNING_VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb)))

@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::model::{Status, TaskId};
 use crate::store::{PlanNode, Scope};
 
-/// A task that waits, and for what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Waiter {
     pub task_id: TaskId,
@@ -15,7 +14,6 @@ pub struct Waiter {
     pub waits_for: Vec<Blocker>,
 }
 
-/// Something a task waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Blocker {
     pub task_id: TaskId,
@@ -23,12 +21,10 @@ pub struct Blocker {
     pub status: Status,
 }
 
-/// What can become of the tasks in scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
     /// Tasks in scope, and how many of them are finished.
     pub total: usize,
-    /// Of those, done or skipped.
     pub finished: usize,
     pub skipped: usize,
     /// Work under way that something in scope waits for, or is.
@@ -40,7 +36,6 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// Whether nothing in scope is left to do.
     pub fn is_finished(&self) -> bool {
         self.finished == self.total
     }
@@ -89,7 +84,6 @@ pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
     outlook
 }
 
-/// What blocked and failed tasks hold up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldUp {
     /// For each blocked or failed task, how many unfinished ones cannot go on before it, near or far. Its own ancestors do
@@ -99,7 +93,6 @@ pub struct HeldUp {
     pub by: HashMap<TaskId, TaskId>,
 }
 
-/// Looks for what blocked and failed tasks hold up.
 pub fn held_up(plan: &[PlanNode]) -> HeldUp {
     let index = Index::of(plan);
     let mut next: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();

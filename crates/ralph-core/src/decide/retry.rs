@@ -12,7 +12,6 @@ pub struct Availability {
     pub outage: Option<Outage>,
 }
 
-/// How long an agent is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
     /// Its service fails; it is asked again then.
@@ -45,7 +44,6 @@ impl Availability {
 }
 
 /// The first in order who can work now, else the one who can soonest.
-#[must_use]
 pub fn next_agent(team: &[Availability], now: Timestamp) -> Turn {
     let free = team
         .iter()

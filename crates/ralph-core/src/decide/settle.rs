@@ -45,7 +45,6 @@ impl Policy {
 
     /// Why a task gets no further attempt without a person, where it gets none. `used` are the counted attempts since the
     /// last go-ahead, `last` is why the last one failed.
-    #[must_use]
     pub fn used_up(&self, used: u32, name: &str, last: Option<&str>) -> Option<String> {
         if used < self.max_total_attempts {
             return None;
@@ -60,12 +59,10 @@ impl Policy {
     }
 }
 
-/// What an attempt brought besides its verdict.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Effects<'a> {
     pub difficulty: Option<Difficulty>,
     pub next_model: Option<&'a str>,
-    /// Why it failed, by its report.
     pub why: Option<&'a str>,
     /// Whether the failures so far, this one included, say that the task is stuck.
     pub stuck: bool,
@@ -79,13 +76,11 @@ pub struct Effects<'a> {
     pub root: &'a str,
     /// Why its chain of fixes ends here.
     pub recovery_limit: Option<&'a str>,
-    /// What kind of failure it was.
     pub coarse: Option<&'a str>,
     /// Failures in a row, over all tasks, that may open the breaker.
     pub breaker_threshold: u32,
 }
 
-/// How a task stands when an attempt on it is recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standing {
     pub metrics: TaskMetrics,
@@ -94,7 +89,6 @@ pub struct Standing {
     pub breaker: BreakerStanding,
 }
 
-/// A task after an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
     pub counted: bool,
@@ -114,8 +108,6 @@ pub enum GivenUp {
     Recovery,
 }
 
-/// Whether an attempt counts, and what becomes of its task.
-#[must_use]
 pub fn settle(verdict: &Verdict, effects: &Effects<'_>, before: &Standing, policy: &Policy) -> Settled {
     let mut metrics = before.metrics.clone();
     let lost = verdict.error_type == Some(ErrorType::Lost);

@@ -26,7 +26,7 @@ use crate::model::{
     self, ErrorType, FailureClass, GateOutcome, GateRecord, GitRecord, NewLearning, Outcome, ReportRow, Token,
 };
 use crate::signals::{self, Completion, Signals};
-use crate::store::{AttemptStart, Author, Claimed, UnfinishedAttempt};
+use crate::store::{Author, Claimed, UnfinishedAttempt};
 
 /// A claimed task, and the proof that it is ours.
 pub(super) struct ClaimedTask<'c> {
@@ -205,29 +205,21 @@ impl Run<'_> {
         let log = self.logs.open(run, &ready.log_name)?;
         let choice = &ready.prompt.choice;
         let head = tree.as_ref().and_then(Snapshot::head);
-        let start = AttemptStart {
-            task_id: claimed.task.id.clone(),
-            token: task.token.clone(),
+        let start = UnfinishedAttempt {
             attempt_number: number,
-            iteration: run.attempts + 1,
-            agent: self.team.agent().name().to_owned(),
-            model: choice.model.clone(),
-            rationale: choice.rationale.clone(),
-            started_at: run.clock.now(),
+            iteration: Some(run.attempts + 1),
+            agent: Some(self.team.agent().name().to_owned()),
+            model: Some(choice.model.clone()),
+            rationale: Some(choice.rationale.clone()),
+            started_at: Some(run.clock.now()),
             commit_before: head.map(str::to_owned),
             log_path: Some(log_path(&ready.log_name)),
-            work_dir: run.work_tree.display().to_string(),
+            work_dir: Some(run.work_tree.display().to_string()),
             learnings: ready.prompt.learnings.clone(),
         };
-        run.store.begin_attempt(&start, &event)?;
+        run.store.begin_attempt(&claimed.task.id, task.token, &start, &event)?;
         run.observer.event(&event);
-        let begun = Begun {
-            start: UnfinishedAttempt::from(start),
-            tree,
-            branch: self.tree.present_branch(),
-            kept,
-            kept_name,
-        };
+        let begun = Begun { start, tree, branch: self.tree.present_branch(), kept, kept_name };
         Ok((begun, log))
     }
 

@@ -100,7 +100,7 @@ impl Experience {
         let frequencies = store.frequencies(profile.terms())?;
         let found = store.tried(&lookup(&profile, &frequencies), &task.id, MOST_CANDIDATES)?;
         let mut experience =
-            Self { neighbours: neighbours(&profile, &found, &frequencies), ..Self::default() };
+            Self { neighbours: neighbours(&profile, found, &frequencies), ..Self::default() };
         if strategy == Strategy::Adaptive {
             let mut beliefs = store.beliefs(agent.name())?;
             beliefs.set_prices(agent.ladder(), output_prices(&agent.prices()));

@@ -10,14 +10,13 @@ use super::{Difficulty, ErrorType, Key, Outcome, RunId, Task, TaskId, Timestamp}
 
 /// One attempt on one task: built by the engine, stored, and read back as `ralph history --json` prints it. Fields that
 /// are skipped there are recorded all the same.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Attempt {
     pub task_id: TaskId,
     pub key: Option<Key>,
     /// The ordinal among the task's counted attempts; an uncounted one bears the number it would have had.
     pub attempt: u32,
     pub run_id: Option<RunId>,
-    /// Which attempt of the run.
     pub iteration: Option<u32>,
     pub model: String,
     pub outcome: Outcome,
@@ -26,15 +25,12 @@ pub struct Attempt {
     pub error_type: Option<ErrorType>,
     pub started_at: Timestamp,
     pub duration_ms: u64,
-    /// What it cost, where that is known.
     pub cost_usd: Option<f64>,
     /// Whether Ralph estimated the cost from tokens and prices.
     pub cost_estimated: bool,
     pub tokens_input: Option<u64>,
     pub tokens_output: Option<u64>,
-    /// HEAD before.
     pub commit_before: Option<String>,
-    /// HEAD after.
     pub commit_after: Option<String>,
     /// Where its work is kept that was rolled back.
     pub undone_ref: Option<String>,
@@ -48,11 +44,9 @@ pub struct Attempt {
     pub worker: Option<String>,
     /// Who worked; none where only a parent's gate was run.
     pub agent: Option<String>,
-    /// The agent's session id.
     pub session_id: Option<String>,
     pub tokens_cache_read: Option<u64>,
     pub tokens_cache_write: Option<u64>,
-    /// One line on what happened, masked.
     pub message: Option<String>,
     pub gate: Option<GateOutcome>,
     /// The gate failed at first and passed when run again.
@@ -61,7 +55,6 @@ pub struct Attempt {
     pub gate_green_before: Option<bool>,
     /// Files the gate's command names that the attempt changed.
     pub gate_files_changed: Vec<String>,
-    /// End of the gate's output.
     pub gate_output: Option<String>,
     /// Whether git saw no change at all.
     pub changed_nothing: Option<bool>,
@@ -75,7 +68,6 @@ pub struct Attempt {
     pub fingerprint_coarse: Option<String>,
     /// Equal: the same to the message.
     pub fingerprint_fine: Option<String>,
-    /// The tests that failed, where they are named.
     pub failing_tests: Vec<String>,
     #[serde(skip)]
     pub fingerprint_source: MarkSource,
@@ -99,49 +91,11 @@ impl Attempt {
             task_id: task.id.clone(),
             key: task.key.clone(),
             attempt: 1,
-            run_id: None,
-            iteration: None,
-            model: "unknown".to_owned(),
-            outcome: Outcome::Error,
-            verified: false,
-            error_type: None,
-            started_at,
-            duration_ms: 0,
-            cost_usd: None,
-            cost_estimated: false,
-            tokens_input: None,
-            tokens_output: None,
-            commit_before: None,
-            commit_after: None,
-            undone_ref: None,
-            files_changed: None,
-            rationale: None,
-            counted: true,
             attempt_number: 1,
-            worker: None,
-            agent: None,
-            session_id: None,
-            tokens_cache_read: None,
-            tokens_cache_write: None,
-            message: None,
-            gate: None,
-            gate_flaky: false,
-            gate_green_before: None,
-            gate_files_changed: Vec::new(),
-            gate_output: None,
-            changed_nothing: None,
-            denials: Vec::new(),
-            service_retries: 0,
-            log_path: None,
-            learnings_shown: Vec::new(),
-            fingerprint_coarse: None,
-            fingerprint_fine: None,
-            failing_tests: Vec::new(),
-            fingerprint_source: MarkSource::default(),
-            work_dir: None,
-            agent_model: None,
-            summary: None,
-            limit_notice: None,
+            model: "unknown".to_owned(),
+            counted: true,
+            started_at,
+            ..Self::default()
         }
     }
 
@@ -213,22 +167,13 @@ pub enum GateOutcome {
     Broken,
 }
 
-impl GateOutcome {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::FailedDifferently => "failed_differently",
-            Self::TimedOut => "timed_out",
-            Self::Broken => "broken",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        let all = [Self::Passed, Self::Failed, Self::FailedDifferently, Self::TimedOut, Self::Broken];
-        all.into_iter().find(|g| g.as_str() == text)
-    }
-}
+names!(GateOutcome {
+    Passed => "passed",
+    Failed => "failed",
+    FailedDifferently => "failed_differently",
+    TimedOut => "timed_out",
+    Broken => "broken",
+});
 
 /// A gate that was run, as capture records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -262,12 +207,9 @@ impl GateRecord {
     }
 }
 
-/// What git says an attempt did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GitRecord {
-    /// HEAD before.
     pub commit_before: Option<String>,
-    /// HEAD after.
     pub commit_after: Option<String>,
     /// Files changed, Ralph's own left out; `None` without a repository.
     pub files_changed: Option<Vec<String>>,
@@ -299,20 +241,11 @@ pub enum MarkSource {
     Text,
 }
 
-impl MarkSource {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Gate => "gate",
-            Self::Trace => "trace",
-            Self::Text => "text",
-        }
-    }
-
-    /// Reads the stored name; what older versions stored came from the gate.
-    pub fn from_stored(text: Option<&str>) -> Self {
-        [Self::Trace, Self::Text].into_iter().find(|source| Some(source.as_str()) == text).unwrap_or_default()
-    }
-}
+names!(MarkSource {
+    Gate => "gate",
+    Trace => "trace",
+    Text => "text",
+});
 
 /// What a failure is recognized by when it happens again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -341,16 +274,12 @@ pub struct ReportRow {
     pub auto: bool,
 }
 
-/// The kept counters of a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskMetrics {
-    /// Counted attempts.
     pub total_attempts: u32,
-    /// Counted failures since the last success.
     pub consecutive_failures: u32,
     /// Three or more of them.
     pub stuck: bool,
-    /// The agent's last estimate.
     pub difficulty: Option<Difficulty>,
     /// The model the last attempt asked for.
     pub next_model: Option<String>,

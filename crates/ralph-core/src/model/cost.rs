@@ -12,7 +12,6 @@ const NOTHING: f64 = 1e-9;
 /// What was spent on a task, over all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SpentOnTask {
-    /// Dollars, as far as known.
     pub usd: f64,
     pub time: Duration,
     /// Whether an estimate is part of the dollars.
@@ -20,22 +19,18 @@ pub struct SpentOnTask {
 }
 
 /// An amount without what adding fractions up leaves behind it (`0.8999999999999999`).
-#[must_use]
 pub fn dollars(sum_usd: f64) -> f64 {
     (sum_usd * 1e9).round() / 1e9
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttemptCost {
-    /// Dollars.
     pub usd: f64,
     /// Whether Ralph made the sum from tokens and prices, where the agent gave none.
     pub estimated: bool,
 }
 
 impl AttemptCost {
-    /// An amount, without what adding fractions up leaves behind it.
-    #[must_use]
     pub fn new(usd: f64, estimated: bool) -> Self {
         Self { usd: dollars(usd), estimated }
     }
@@ -56,20 +51,16 @@ pub struct Cost {
 
 impl Cost {
     /// From a sum of what was told, and how many attempts told nothing.
-    #[must_use]
     pub fn new(sum_usd: f64, unknown: u64) -> Self {
         let told = unknown == 0 || sum_usd > NOTHING;
         Self { cost_usd: told.then_some(dollars(sum_usd)), cost_unknown: unknown, cost_estimated: false }
     }
 
     /// The same, of which a part is estimated or is not.
-    #[must_use]
     pub fn estimated(self, cost_estimated: bool) -> Self {
         Self { cost_estimated, ..self }
     }
 
-    /// What is known to have been spent.
-    #[must_use]
     pub fn known_usd(&self) -> f64 {
         self.cost_usd.unwrap_or_default()
     }
@@ -84,12 +75,10 @@ impl Default for Cost {
 /// What attempts of one kind came to. Only counted ones are in it, but for the cost, which all of them have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Sums {
-    /// Counted attempts.
     pub attempts: u64,
     pub done: u64,
     /// What they cost, where any cost is known: unknown is not zero.
     pub cost_usd: Option<f64>,
-    /// How long they took together.
     pub duration_ms: u64,
     /// Counted attempts of which no cost is known.
     pub without_cost: u64,
@@ -98,8 +87,6 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// The share of attempts that ended done; 0 where there were none.
-    #[must_use]
     pub fn success_rate(&self) -> f64 {
         if self.attempts == 0 {
             return 0.0;
@@ -108,13 +95,10 @@ impl Sums {
     }
 
     /// What a done task cost, failures included; unknown where nothing is done or some cost is not known.
-    #[must_use]
     pub fn cost_per_done(&self) -> Option<f64> {
         self.cost_usd.filter(|_| self.done > 0 && self.without_cost == 0).map(|cost| cost / self.done as f64)
     }
 
-    /// How long an attempt took on average.
-    #[must_use]
     pub fn mean_duration_ms(&self) -> Option<u64> {
         self.duration_ms.checked_div(self.attempts)
     }
@@ -166,7 +150,6 @@ pub struct Stats {
     pub retries: RetrySums,
 }
 
-/// How the last attempts on any task went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recent {
     pub done: u32,

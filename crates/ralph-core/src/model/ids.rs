@@ -26,7 +26,7 @@ pub enum IdError {
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(transparent)]
         pub struct $name(String);
 
@@ -148,7 +148,6 @@ impl Phase {
         }
     }
 
-    /// Takes a phase that was stored before.
     pub fn from_stored(number: f64) -> Self {
         Self(number)
     }

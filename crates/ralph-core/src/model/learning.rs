@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::{Key, LearningId, TaskId, Timestamp};
 
-/// An insight to be stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewLearning {
     pub category: String,
@@ -25,7 +24,6 @@ pub struct Learning {
     /// What it is about, in keywords.
     pub tags: Vec<String>,
     pub created_at: Timestamp,
-    /// Whether it can be shown.
     pub state: LearningState,
     /// The task it comes from, while that exists.
     pub task_id: Option<TaskId>,
@@ -33,7 +31,6 @@ pub struct Learning {
     pub source: Source,
     /// A person wants it kept: never withheld, never pruned.
     pub pinned: bool,
-    /// How often it stood in a prompt.
     pub shown: u64,
     pub last_used_at: Option<Timestamp>,
     #[serde(flatten)]
@@ -62,7 +59,6 @@ pub struct Record {
 }
 
 impl Record {
-    #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
             helpful: counted(self.helpful, other.helpful),
@@ -72,20 +68,16 @@ impl Record {
         }
     }
 
-    /// How many tasks judged the learning.
-    #[must_use]
     pub fn tasks(self) -> u64 {
         self.helpful.saturating_add(self.harmful)
     }
 }
 
 /// The sum of two counters, as far as a database can hold it.
-#[must_use]
 pub fn counted(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(i64::MAX.unsigned_abs())
 }
 
-/// Whether a learning can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearningState {
@@ -103,13 +95,11 @@ names!(LearningState {
 
 impl Learning {
     /// Whether somebody chose these very words: a person wrote them, pinned them or brought them back.
-    #[must_use]
     pub fn is_chosen_by_a_person(&self) -> bool {
         self.pinned || self.source.is_person() || self.restored_at.is_some()
     }
 }
 
-/// Where a learning comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -123,7 +113,7 @@ pub enum Source {
     AgentsMd,
 }
 
-names!(Source {
+names!(Source, "a valid source" {
     Agent => "agent",
     Human => "human",
     Import => "import",
@@ -132,7 +122,6 @@ names!(Source {
 });
 
 impl Source {
-    /// Whether a person wrote it.
     pub fn is_person(self) -> bool {
         matches!(self, Self::Human | Self::AgentsMd)
     }
@@ -140,17 +129,5 @@ impl Source {
     /// Reads the stored name; an unknown one is somebody else's and counts as imported.
     pub fn from_stored(text: &str) -> Self {
         Self::parse(text).unwrap_or(Self::Import)
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a valid source: use agent, human, import, merge or agents_md")]
-pub struct UnknownSource(String);
-
-impl std::str::FromStr for Source {
-    type Err = UnknownSource;
-
-    fn from_str(text: &str) -> Result<Self, UnknownSource> {
-        Self::parse(text).ok_or_else(|| UnknownSource(text.to_owned()))
     }
 }

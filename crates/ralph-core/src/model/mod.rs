@@ -1,12 +1,23 @@
 //! The words of the domain: ids, statuses, outcomes, models. Plain data, no behavior beyond itself.
 
-/// Gives the variants of an enum the names that the database, JSON and the command line use.
+/// Gives the variants of an enum the names that the database, JSON and the command line use. With a noun, people may type
+/// them.
 macro_rules! names {
+    ($type:ident, $what:literal { $($variant:ident => $name:literal,)* }) => {
+        names!($type { $($variant => $name,)* });
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::model::UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::parse(text).ok_or_else(|| Self::Err::new(text, $what, &[$($name),*]))
+            }
+        }
+    };
     ($type:ident { $($variant:ident => $name:literal,)* }) => {
         impl $type {
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -14,7 +25,6 @@ macro_rules! names {
             }
 
             /// The variant with exactly this name.
-            #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.as_str() == text)
             }
@@ -29,6 +39,21 @@ macro_rules! names {
 }
 
 pub(crate) use names;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not {what}: use {choices}")]
+pub struct UnknownName {
+    name: String,
+    what: &'static str,
+    choices: String,
+}
+
+impl UnknownName {
+    pub(crate) fn new(name: &str, what: &'static str, choices: &[&str]) -> Self {
+        let (last, others) = choices.split_last().unwrap_or((&"", &[]));
+        Self { name: name.to_owned(), what, choices: format!("{} or {last}", others.join(", ")) }
+    }
+}
 
 mod attempt;
 mod cost;
@@ -48,8 +73,8 @@ pub use cost::{
     dollars,
 };
 pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};
-pub use learning::{Learning, LearningState, NewLearning, Record, Source, UnknownSource, counted};
+pub use learning::{Learning, LearningState, NewLearning, Record, Source, counted};
 pub use outcome::{ErrorType, FailureClass, Outcome};
-pub use strategy::{ChosenBy, Difficulty, ModelChoice, NO_MODEL, Neighbour, Strategy, UnknownStrategy};
-pub use task::{DoneBy, NewTask, Status, TITLE_CHARS, Task, TaskEdit, UnknownStatus};
+pub use strategy::{ChosenBy, Difficulty, ModelChoice, NO_MODEL, Neighbour, Strategy};
+pub use task::{DoneBy, NewTask, Status, TITLE_CHARS, Task, TaskEdit};
 pub use time::Timestamp;

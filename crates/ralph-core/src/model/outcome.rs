@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The four ways an attempt can end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Signalled done, and the gate agreed.
@@ -15,33 +15,17 @@ pub enum Outcome {
     /// The agent ended normally and said neither.
     NoSigil,
     /// Something broke: see the error type.
+    #[default]
     Error,
 }
 
-impl Outcome {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::NoSigil => "no_sigil",
-            Self::Error => "error",
-        }
-    }
+names!(Outcome {
+    Done => "done",
+    Failed => "failed",
+    NoSigil => "no_sigil",
+    Error => "error",
+});
 
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Done, Self::Failed, Self::NoSigil, Self::Error]
-            .into_iter()
-            .find(|outcome| outcome.as_str() == text)
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// What went wrong, more exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorType {
     TestFailure,
@@ -90,53 +74,38 @@ pub enum FailureClass {
     Lost,
 }
 
+/// The names of Ralph's own classes.
+const OWN: [(&str, ErrorType); 14] = [
+    ("test_failure", ErrorType::TestFailure),
+    ("timeout", ErrorType::Timeout),
+    ("idle_timeout", ErrorType::IdleTimeout),
+    ("crash", ErrorType::Crash),
+    ("rate_limit", ErrorType::RateLimit),
+    ("overloaded", ErrorType::Overloaded),
+    ("network", ErrorType::Network),
+    ("auth", ErrorType::Auth),
+    ("spawn", ErrorType::Spawn),
+    ("permission", ErrorType::Permission),
+    ("config", ErrorType::Config),
+    ("gate_broken", ErrorType::GateBroken),
+    ("interrupted", ErrorType::Interrupted),
+    ("lost", ErrorType::Lost),
+];
+
 impl ErrorType {
     pub fn as_str(&self) -> &str {
         match self {
-            Self::TestFailure => "test_failure",
-            Self::Timeout => "timeout",
-            Self::IdleTimeout => "idle_timeout",
-            Self::Crash => "crash",
-            Self::RateLimit => "rate_limit",
-            Self::Overloaded => "overloaded",
-            Self::Network => "network",
-            Self::Auth => "auth",
-            Self::Spawn => "spawn",
-            Self::Permission => "permission",
-            Self::Config => "config",
-            Self::GateBroken => "gate_broken",
-            Self::Interrupted => "interrupted",
-            Self::Lost => "lost",
             Self::Reported(name) => name,
+            own => OWN.iter().find(|(_, one)| one == own).map_or("", |(name, _)| name),
         }
     }
 
     /// Reads the stored name together with the outcome it stands beside: an agent's report may use any word,
     /// so only an `error` can be of Ralph's own classes.
     pub fn from_stored(outcome: Outcome, text: &str) -> Self {
-        let own = [
-            Self::Timeout,
-            Self::IdleTimeout,
-            Self::Crash,
-            Self::RateLimit,
-            Self::Overloaded,
-            Self::Network,
-            Self::Auth,
-            Self::Spawn,
-            Self::Permission,
-            Self::Config,
-            Self::GateBroken,
-            Self::Interrupted,
-            Self::Lost,
-        ];
-        if text == Self::TestFailure.as_str() {
-            return Self::TestFailure;
-        }
-        match outcome {
-            Outcome::Error => own.into_iter().find(|error| error.as_str() == text),
-            Outcome::Done | Outcome::Failed | Outcome::NoSigil => None,
-        }
-        .unwrap_or_else(|| Self::Reported(text.to_owned()))
+        let own = OWN.into_iter().find(|(name, _)| *name == text).map(|(_, error)| error);
+        own.filter(|error| *error == Self::TestFailure || outcome == Outcome::Error)
+            .unwrap_or_else(|| Self::Reported(text.to_owned()))
     }
 
     pub fn class(&self) -> FailureClass {

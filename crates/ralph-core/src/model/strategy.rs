@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A way to choose the model of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
@@ -18,25 +17,13 @@ pub enum Strategy {
     Adaptive,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a strategy: use fixed, escalate, cost-optimized, plan-then-execute or adaptive")]
-pub struct UnknownStrategy(pub String);
-
-names!(Strategy {
+names!(Strategy, "a strategy" {
     Fixed => "fixed",
     Escalate => "escalate",
     CostOptimized => "cost-optimized",
     PlanThenExecute => "plan-then-execute",
     Adaptive => "adaptive",
 });
-
-impl std::str::FromStr for Strategy {
-    type Err = UnknownStrategy;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
-        Self::parse(text).ok_or_else(|| UnknownStrategy(text.to_owned()))
-    }
-}
 
 /// The model in the record of a parent's own gate, which no agent ran.
 pub const NO_MODEL: &str = "none";
@@ -55,7 +42,6 @@ pub enum ChosenBy {
 
 impl ChosenBy {
     /// The reason that is given where it was not the strategy.
-    #[must_use]
     pub fn rationale(self) -> Option<&'static str> {
         match self {
             Self::Strategy => None,
@@ -65,8 +51,6 @@ impl ChosenBy {
         }
     }
 
-    /// Who it was, by the reason that was recorded.
-    #[must_use]
     pub fn from_rationale(text: &str) -> Self {
         [Self::Task, Self::Hint, Self::CommandLine]
             .into_iter()
@@ -75,10 +59,8 @@ impl ChosenBy {
     }
 }
 
-/// The model of one attempt, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelChoice {
-    /// The model's name as given to the agent.
     pub model: String,
     /// Why, for people and for the agent.
     pub rationale: String,
@@ -112,7 +94,6 @@ pub struct Neighbour {
     pub likeness: f64,
     pub difficulty: Option<Difficulty>,
     pub failed: Vec<String>,
-    /// The model that solved it.
     pub done: Option<String>,
 }
 

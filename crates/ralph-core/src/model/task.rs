@@ -18,11 +18,7 @@ pub enum Status {
     Skipped,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a status: use pending, in_progress, done, failed, blocked or skipped")]
-pub struct UnknownStatus(pub String);
-
-names!(Status {
+names!(Status, "a status" {
     Pending => "pending",
     InProgress => "in_progress",
     Done => "done",
@@ -35,14 +31,6 @@ impl Status {
     /// Whether dependents and parents may go on.
     pub fn satisfies(self) -> bool {
         matches!(self, Self::Done | Self::Skipped)
-    }
-}
-
-impl std::str::FromStr for Status {
-    type Err = UnknownStatus;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStatus> {
-        Self::parse(text).ok_or_else(|| UnknownStatus(text.to_owned()))
     }
 }
 
@@ -70,7 +58,6 @@ names!(DoneBy {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Task {
     pub id: TaskId,
-    /// The name its author gave it.
     pub key: Option<Key>,
     pub title: String,
     pub description: String,
@@ -79,26 +66,20 @@ pub struct Task {
     pub verified: bool,
     /// What it rests on, where it is done and that was recorded.
     pub done_by: Option<DoneBy>,
-    /// The part of the plan it belongs to.
     pub phase: Option<Phase>,
-    /// The task it is a part of.
     pub parent_id: Option<TaskId>,
-    /// What must be done before.
     pub depends_on: Vec<TaskId>,
     pub priority: i64,
     /// The gate: a shell command that exits 0 when the task is really done.
     pub verify: Option<String>,
     pub files: Vec<String>,
-    /// When its author calls it done.
     pub done_when: Option<String>,
     /// The commit message its author wishes.
     pub commit: Option<String>,
     /// What its author marked it with: `P`, `VERIFY`, `FIX 1.3`.
     pub markers: Vec<String>,
     pub model: Option<String>,
-    /// Counted attempts so far.
     pub attempts: u32,
-    /// Counted failures since the last success.
     pub consecutive_failures: u32,
     /// Whether it waits for a person.
     pub needs_human: bool,
@@ -118,23 +99,18 @@ impl Task {
 /// Longest title of a task; what goes beyond it belongs into the description.
 pub const TITLE_CHARS: usize = 300;
 
-/// What is needed to add a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewTask {
     pub title: String,
     pub description: String,
-    /// The author's name for it.
     pub key: Option<Key>,
     pub phase: Option<Phase>,
-    /// The task it is a part of.
     pub parent: Option<TaskId>,
-    /// What must be done before.
     pub after: Vec<TaskId>,
     pub verify: Option<String>,
     pub files: Vec<String>,
     pub priority: i64,
     pub model: Option<String>,
-    /// When its author calls it done.
     pub done_when: Option<String>,
     /// The commit message its author wishes.
     pub commit: Option<String>,

@@ -8,21 +8,18 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A point in time as Ralph stores and prints it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// From milliseconds since 1970.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// From seconds since 1970.
     pub fn from_secs(secs: i64) -> Self {
         Self(secs.saturating_mul(1000))
     }
 
-    /// Milliseconds since 1970.
     pub fn as_millis(self) -> i64 {
         self.0
     }
@@ -61,7 +58,6 @@ impl Timestamp {
         format!("{date} {:02}:{:02}:{:02}", clock.hour(), clock.minute(), clock.second())
     }
 
-    /// The time a duration later.
     pub fn plus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))

@@ -12,7 +12,6 @@ mod world;
 
 use serde::Serialize;
 
-use crate::adaptive::Tuning;
 use crate::model::Strategy;
 use play::Tally;
 pub use play::{Score, play, play_sequence};
@@ -32,16 +31,14 @@ pub struct Report {
     pub strategies: Vec<Score>,
     /// The best fixed sequence in hindsight.
     pub best_fixed: BestFixed,
-    /// The best that was possible.
     pub oracle: Score,
 }
 
 /// Plays all strategies on the same outcomes with the same luck, in the order of the rows.
-#[must_use]
 pub fn replay(rows: &[Row], options: &Options) -> Report {
     let world = World::new(rows, options);
     let mut strategies: Vec<Score> =
-        Strategy::ALL.into_iter().map(|strategy| play(&world, options, strategy, Tuning::DEFAULT)).collect();
+        Strategy::ALL.into_iter().map(|strategy| play(&world, options, strategy)).collect();
     let top = options.ladder.len().saturating_sub(1);
     strategies.push(play_sequence(&world, options, "always-strongest", &[top]));
     Report {

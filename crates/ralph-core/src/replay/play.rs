@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::world::{Options, Outcome, Task, World};
-use crate::adaptive::{Beliefs, Seen, TaskView, Tuning, observe};
+use crate::adaptive::{Beliefs, Seen, TaskView, observe};
 use crate::decide::{
     AdaptiveInputs, FailedAttempt, FailureTrend, ModelQuestion, Policy, RECENT_WINDOW, choose_model,
     failure_trend, task_view,
@@ -71,8 +71,8 @@ pub fn play_sequence(world: &World, options: &Options, name: &str, rungs: &[usiz
 }
 
 /// A strategy as runs use it, from a cold start, learning as the tasks come.
-pub fn play(world: &World, options: &Options, strategy: Strategy, tuning: Tuning) -> Score {
-    let mut player = Player { options, strategy, beliefs: Beliefs::new(tuning), recent: VecDeque::new() };
+pub fn play(world: &World, options: &Options, strategy: Strategy) -> Score {
+    let mut player = Player { options, strategy, beliefs: Beliefs::default(), recent: VecDeque::new() };
     player.beliefs.meet(&options.ladder);
     let mut tally = Tally::default();
     for task in &world.tasks {

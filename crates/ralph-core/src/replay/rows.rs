@@ -5,22 +5,17 @@ use std::collections::HashMap;
 use crate::model::Difficulty;
 use crate::text::one_line;
 
-/// What one attempt came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub task: String,
     pub model: String,
-    /// Whether the task was solved.
     pub success: bool,
-    /// What it cost, where that is recorded.
     pub cost_usd: Option<f64>,
-    /// How hard the task was thought to be.
     pub difficulty: Option<Difficulty>,
     /// The attempt's number; 1 is the first.
     pub attempt: u32,
 }
 
-/// Why a table cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
     #[error("the file is empty")]

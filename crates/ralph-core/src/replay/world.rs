@@ -6,13 +6,10 @@ use super::rows::Row;
 use crate::adaptive::DEFAULT_VALUE_USD;
 use crate::model::Difficulty;
 
-/// How a replay is played.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     pub ladder: Vec<String>,
-    /// What a solved task is worth.
     pub value_usd: f64,
-    /// Attempts per task at most.
     pub attempts: u32,
     /// Chance that the same model makes good its first failure; half of it the next time, and so on.
     pub retry_success: f64,
@@ -38,10 +35,8 @@ impl Default for Options {
     }
 }
 
-/// What an attempt came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Whether it solved the task.
     pub success: bool,
     pub cost: f64,
 }
@@ -49,7 +44,6 @@ pub struct Outcome {
 /// One task with what every model did on it.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// How hard it was thought to be.
     pub difficulty: Option<Difficulty>,
     /// By rung: what each further try comes to, up to the first success or the last try allowed.
     tries: Vec<Vec<Outcome>>,
@@ -74,7 +68,6 @@ impl Task {
 /// All tasks that every model of the ladder tried.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// In the order of the rows.
     pub tasks: Vec<Task>,
     /// Tasks left out because a model of the ladder has no record.
     pub skipped: usize,
@@ -86,7 +79,6 @@ pub struct World {
 
 impl World {
     /// Settles what every possible attempt comes to, so that all strategies have the same luck.
-    #[must_use]
     pub fn new(rows: &[Row], options: &Options) -> Self {
         let records = Records::new(rows);
         let mut order: Vec<&str> = Vec::new();

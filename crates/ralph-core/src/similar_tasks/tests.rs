@@ -19,11 +19,10 @@ fn profile(title: &str, description: &str, files: &[&str]) -> Profile {
 fn tried(name: &str, profile: &Profile) -> Tried {
     let joined = |words: &BTreeSet<String>| words.iter().cloned().collect::<Vec<_>>().join(" ");
     Tried {
-        name: name.into(),
+        neighbour: Neighbour { name: name.into(), ..Neighbour::default() },
         title: joined(&profile.title),
         words: joined(&profile.words),
         files: profile.files.iter().cloned().collect(),
-        ..Tried::default()
     }
 }
 
@@ -68,7 +67,7 @@ fn str_08_each_of_many_alike_tasks_is_as_like_the_others_as_the_first_two_are() 
             let tasks: Vec<Tried> = profiles.iter().map(|one| tried("other", one)).collect();
             for seen in 1..100 {
                 let all = frequencies(&profiles[..seen].iter().collect::<Vec<_>>());
-                let near = neighbours(&profiles[seen], &tasks[..seen], &all);
+                let near = neighbours(&profiles[seen], tasks[..seen].to_vec(), &all);
                 assert_eq!(near.len(), seen.min(MOST_NEIGHBOURS), "{title} after {seen}");
             }
         }
@@ -124,9 +123,13 @@ fn the_nearest_come_first_and_strangers_not_at_all() {
     let tasks: Vec<Tried> = profiles
         .iter()
         .zip(["1", "2", "3"])
-        .map(|(profile, name)| Tried { failed: vec!["haiku".into()], ..tried(name, profile) })
+        .map(|(profile, name)| {
+            let mut tried = tried(name, profile);
+            tried.neighbour.failed = vec!["haiku".into()];
+            tried
+        })
         .collect();
-    let near = neighbours(&profile("Parse leap seconds", "", &[]), &tasks, &all);
+    let near = neighbours(&profile("Parse leap seconds", "", &[]), tasks, &all);
     let names: Vec<&str> = near.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["3", "2"]);
     assert_eq!(near[0].failed, ["haiku"]);

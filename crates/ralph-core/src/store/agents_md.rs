@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, Params, named_params};
+use rusqlite::Connection;
 
 use super::learnings;
-use super::sql::{Row, Statements, only};
+use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::{Capture, Durability, Random, Result, Store};
 use crate::memory::agents_md::{Entry, Known, LastWrite, PhaseEntries, Section};
 use crate::memory::prompt::PhaseFailure;
@@ -17,24 +17,18 @@ use crate::text::{cut_words, first_sentences};
 const MOST_WRITES: u32 = 100_000;
 /// Failures kept of one phase; no more are ever shown.
 const MOST_OF_A_PHASE: u32 = 100;
-/// The longest error of an entry.
 const ERROR_CHARS: usize = 500;
-/// The most sentences on what was attempted.
 const ATTEMPTED_SENTENCES: usize = 3;
 /// What an entry without a fingerprint is recognized by.
 const CAUSE_CHARS: usize = 200;
 
-/// A write of the file that succeeded.
 #[derive(Clone, Debug)]
 pub struct ConfirmedWrite {
     pub branch: Option<String>,
-    /// The digest of the whole file.
     pub digest: String,
     /// Learnings that are in it now, or in another section than before.
     pub added: Vec<(LearningId, Section)>,
-    /// Learnings that are no longer in it.
     pub gone: Vec<LearningId>,
-    /// Tasks whose failures are in it.
     pub names: Vec<String>,
 }
 
@@ -51,12 +45,7 @@ impl Store {
     /// Whether some of them are of phases that are over, and to be forgotten.
     pub fn has_finished_failures(&self) -> Result<bool> {
         // Most plans have no failures, and then the costly question is not asked.
-        self.read(|conn| {
-            Result::Ok(
-                conn.has("SELECT 1 FROM failure_entries", [])?
-                    && conn.has(&format!("SELECT 1 {FINISHED}"), [])?,
-            )
-        })
+        Ok(self.has("SELECT 1 FROM failure_entries", [])? && self.has(&format!("SELECT 1 {FINISHED}"), [])?)
     }
 
     /// Failures of other tasks of a task's phase, newest first; none for a task without a phase.
@@ -67,47 +56,34 @@ impl Store {
              WHERE e.task_id <> :task
                  AND t.whole_phase = (SELECT whole_phase FROM tasks WHERE id = :task)
              ORDER BY e.at DESC, e.task_id LIMIT :most";
-        self.all(sql, named_params! { ":task": task, ":most": most }, |row| {
-            Ok(PhaseFailure {
-                key: row.text("name")?,
-                time: to_the_second(row)?,
-                error: row.text("why_it_failed")?,
-            })
-        })
+        self.all(sql, bind! { task, most })
     }
 
     /// Names under which Ralph ever wrote failures into the file: those entries are its own.
     pub fn written_names(&self, path: &str) -> Result<HashSet<String>> {
-        let sql = "SELECT name FROM agents_md_names WHERE path = ?1";
-        self.all(sql, [path], only)
+        self.all("SELECT name FROM agents_md_names WHERE path = ?1", [path])
     }
 
-    /// Whether a task of this name has ever failed.
     pub fn has_failed(&self, name: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM tasks t JOIN failure_reports r ON r.task_id = t.id
              WHERE t.key = ?1 OR t.id = ?1";
-        self.read(|conn| conn.has(sql, [name]))
+        self.has(sql, [name])
     }
 
     /// The learnings in use, oldest first.
     pub fn known_learnings(&self) -> Result<Vec<Known>> {
-        self.known("pruned_at IS NULL AND superseded_by IS NULL", [], true)
+        self.all(&format!("{KNOWN} WHERE active ORDER BY created_at, rowid"), [])
     }
 
     /// Those in use that came after this many, oldest first.
     pub fn learnings_after(&self, newest: u64) -> Result<Vec<Known>> {
         let new = "id IN (SELECT learning_id FROM learning_docs WHERE doc > ?1)";
-        self.known(new, [newest], true)
+        self.all(&format!("{KNOWN} WHERE {new} ORDER BY created_at, rowid"), [newest])
     }
 
     /// Those that are not in use.
     pub fn archived_learnings(&self) -> Result<Vec<Known>> {
-        self.known("pruned_at IS NOT NULL OR superseded_by IS NOT NULL", [], false)
-    }
-
-    fn known(&self, which: &str, params: impl Params, active: bool) -> Result<Vec<Known>> {
-        let sql = format!("SELECT * FROM learnings WHERE {which} ORDER BY created_at, rowid");
-        self.all(&sql, params, |row| known(row, active))
+        self.all(&format!("{KNOWN} WHERE NOT active ORDER BY created_at, rowid"), [])
     }
 
     /// What the file held when it was last written, and whether it ever looked like this.
@@ -115,24 +91,17 @@ impl Store {
         self.read_once(|conn| {
             let sql = "SELECT place, branch, digest FROM agents_md_writes WHERE path = ?1
                  ORDER BY place DESC LIMIT 1";
-            let last: Option<(i64, LastWrite)> = conn.first(sql, [path], |row| {
-                let write =
-                    LastWrite { branch: row.get("branch")?, digest: row.get("digest")?, bullets: Vec::new() };
-                Ok((row.get("place")?, write))
-            })?;
-            let Some((place, mut last)) = last else {
+            let Some((place, branch, last_digest)) = conn.first::<(i64, _, _)>(sql, [path])? else {
                 return Ok((None, false));
             };
             let sql = "SELECT learning_id, section FROM agents_md_bullets WHERE path = ?1";
-            let bullets: Vec<(LearningId, Option<Section>)> = conn.all(sql, [path], |row| {
-                let section = |title: &str| Section::ALL.into_iter().find(|s| s.title() == title);
-                Ok((row.get("learning_id")?, row.word("section", section)?))
-            })?;
-            let bullets = bullets.into_iter();
-            last.bullets = bullets.filter_map(|(id, section)| Some((id, section?))).collect();
+            let bullets: Vec<(LearningId, String)> = conn.all(sql, [path])?;
+            let section = |title: String| Section::ALL.into_iter().find(|s| s.title() == title);
+            let bullets = bullets.into_iter().filter_map(|(id, title)| Some((id, section(title)?)));
+            let last = LastWrite { branch, digest: last_digest, bullets: bullets.collect() };
             let sql = "SELECT 1 FROM agents_md_writes
                  WHERE path = :path AND digest = :digest AND place < :place";
-            let values = named_params! { ":path": path, ":digest": digest, ":place": place };
+            let values = bind! { path, digest, place };
             Ok((Some(last), conn.has(sql, values)?))
         })
     }
@@ -140,24 +109,24 @@ impl Store {
     pub fn confirm_write(&mut self, path: &str, write: &ConfirmedWrite) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let ConfirmedWrite { branch, digest, .. } = write;
-            let values = named_params! { "path": path, "branch": branch, "digest": digest };
+            let values = bind! { path, branch, digest };
             tx.insert("agents_md_writes", values)?;
             tx.change(
                 "DELETE FROM agents_md_writes WHERE path = :path AND place <= (
                      SELECT max(place) FROM agents_md_writes WHERE path = :path) - :most",
-                named_params! { ":path": path, ":most": MOST_WRITES },
+                bind! { path, most: MOST_WRITES },
             )?;
             for (id, section) in &write.added {
-                let values = named_params! { "path": path, "learning_id": id, "section": section.title() };
+                let values = bind! { path, learning_id: id, section: section.title() };
                 tx.upsert("agents_md_bullets", &["path", "learning_id"], values)?;
             }
             for id in &write.gone {
                 let sql = "DELETE FROM agents_md_bullets
                      WHERE path = :path AND learning_id = :id";
-                tx.change(sql, named_params! { ":path": path, ":id": id })?;
+                tx.change(sql, bind! { path, id })?;
             }
             for name in &write.names {
-                tx.insert_new("agents_md_names", named_params! { "path": path, "name": name })?;
+                tx.insert_new("agents_md_names", bind! { path, name })?;
             }
             Ok(())
         })
@@ -171,7 +140,6 @@ impl Store {
         })
     }
 
-    /// Adds learnings that somebody wrote into the file.
     pub fn add_bullets(
         &mut self,
         bullets: &[NewLearning],
@@ -189,8 +157,7 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
         return Ok(());
     }
     if capture.attempt.outcome == Outcome::Done {
-        let sql = "UPDATE totals SET last_good = ?1 WHERE ?1 IS NOT NULL";
-        tx.change(sql, [&capture.attempt.commit_after])?;
+        tx.change("UPDATE totals SET last_good = ?1 WHERE ?1 IS NOT NULL", [&capture.attempt.commit_after])?;
         return Ok(());
     }
     let Some(report) = &capture.report else {
@@ -205,9 +172,9 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
          ON CONFLICT (task_id, cause) DO UPDATE SET times = times + 1,
              attempt_number = excluded.attempt_number, at = excluded.at,
              last_good = excluded.last_good",
-        named_params! {
-            ":task": capture.attempt.task_id, ":cause": cause, ":number": capture.attempt.attempt_number,
-            ":at": capture.attempt.ended_at(),
+        bind! {
+            task: capture.attempt.task_id, cause, number: capture.attempt.attempt_number,
+            at: capture.attempt.ended_at(),
         },
     )?;
     tx.change(
@@ -215,9 +182,8 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
              SELECT e.task_id, e.cause FROM failure_entries e JOIN tasks t ON t.id = e.task_id
              WHERE t.whole_phase IS (SELECT whole_phase FROM tasks WHERE id = :task)
              ORDER BY e.at DESC, e.task_id LIMIT -1 OFFSET :most)",
-        named_params! { ":task": capture.attempt.task_id, ":most": MOST_OF_A_PHASE },
-    )?;
-    Ok(())
+        bind! { task: capture.attempt.task_id, most: MOST_OF_A_PHASE },
+    )
 }
 
 /// Entries of tasks that were not skipped, in phases where nothing is left to do.
@@ -229,7 +195,7 @@ const FINISHED: &str = "FROM failure_entries WHERE task_id IN (
 
 fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
     let sql = "SELECT * FROM (
-             SELECT coalesce(t.key, t.id) AS name, t.whole_phase, e.times, e.at, e.last_good,
+             SELECT t.whole_phase, coalesce(t.key, t.id) AS name, e.times, e.at, e.last_good,
                     r.why_it_failed, r.what_was_tried, r.relevant_files,
                     row_number() OVER (PARTITION BY t.whole_phase
                                        ORDER BY e.at DESC, e.task_id) AS newest
@@ -237,8 +203,7 @@ fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
              JOIN failure_reports r
                  ON r.task_id = e.task_id AND r.attempt_number = e.attempt_number)
          WHERE newest <= ?1 ORDER BY whole_phase IS NULL, whole_phase, newest DESC";
-    let found: Vec<(Option<Phase>, Entry)> =
-        conn.all(sql, [cap], |row| Ok((row.get("whole_phase")?, entry(row)?)))?;
+    let found: Vec<(Option<Phase>, Entry)> = conn.all(sql, [cap])?;
     let mut phases: Vec<PhaseEntries> = Vec::new();
     for (phase, entry) in found {
         let phase = phase.map(|phase| phase.to_string());
@@ -250,43 +215,48 @@ fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
     Ok(phases)
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    let why = row.text("why_it_failed")?;
-    // What Ralph adds about the gate belongs to the context.
-    let error = why.split_once(" (the gate `").map_or(why.as_str(), |(error, _)| error);
-    Ok(Entry {
-        name: row.text("name")?,
-        at: to_the_second(row)?,
-        times: row.get("times")?,
-        error: cut_words(error.trim(), ERROR_CHARS).into_owned(),
-        context: why.trim().to_owned(),
-        attempted: first_sentences(&row.text("what_was_tried")?, ATTEMPTED_SENTENCES).to_owned(),
-        files: row.json("relevant_files")?,
-        last_good: row.optional_text("last_good")?,
-    })
+impl FromRow for Entry {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let why: String = row.get("why_it_failed")?;
+        // What Ralph adds about the gate belongs to the context.
+        let error = why.split_once(" (the gate `").map_or(why.as_str(), |(error, _)| error);
+        Ok(Self {
+            name: row.get("name")?,
+            at: to_the_second(row, "at")?,
+            times: row.get("times")?,
+            error: cut_words(error.trim(), ERROR_CHARS).into_owned(),
+            context: why.trim().to_owned(),
+            attempted: first_sentences(&row.get::<String>("what_was_tried")?, ATTEMPTED_SENTENCES).to_owned(),
+            files: row.get("relevant_files")?,
+            last_good: row.get("last_good")?,
+        })
+    }
 }
 
-/// `at` to the second, as people write it.
-fn to_the_second(row: &Row<'_>) -> rusqlite::Result<String> {
-    let time = row.text("at")?;
+record!(PhaseFailure { key = "name", time = "at" via to_the_second, error = "why_it_failed" });
+
+fn to_the_second(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
+    let time: String = row.get(name)?;
     Ok(time.get(..19).unwrap_or(&time).replace('T', " "))
 }
 
-fn known(row: &Row<'_>, active: bool) -> rusqlite::Result<Known> {
-    let tags = row.text("relevance_tags")?;
-    // Only a phase among them says where a learning belongs; most have none, and parsing takes time.
-    let tags: Vec<String> = match tags.to_ascii_lowercase().contains("phase") {
-        true => row.json("relevance_tags")?,
-        false => Vec::new(),
-    };
-    let content = row.text("content")?;
-    // What people wrote stands as they wrote it; agents' learnings may be older than their neutralizing.
-    let content = match Source::from_stored(&row.text("source")?).is_person() {
-        true => content,
-        false => inert_prose(&content),
-    };
-    Ok(Known {
-        put_away_at: row.get("pruned_at")?,
-        ..Known::new(row.get("id")?, &row.text("category")?, &tags, &content, active)
-    })
+const KNOWN: &str = "SELECT *, pruned_at IS NULL AND superseded_by IS NULL AS active FROM learnings";
+
+impl FromRow for Known {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let (category, content): (String, String) = (row.get("category")?, row.get("content")?);
+        // Only a phase among its tags says where a learning belongs; most have none, and parsing takes time.
+        let tags: Vec<String> =
+            match row.get::<String>("relevance_tags")?.to_ascii_lowercase().contains("phase") {
+                true => row.get("relevance_tags")?,
+                false => Vec::new(),
+            };
+        // What people wrote stands as they wrote it; agents' learnings may be older than their neutralizing.
+        let content = match row.get::<Source>("source")?.is_person() {
+            true => content,
+            false => inert_prose(&content),
+        };
+        let known = Self::new(row.get("id")?, &category, &tags, &content, row.get("active")?);
+        Ok(Self { put_away_at: row.get("pruned_at")?, ..known })
+    }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
-use super::sql::{Json, Statements, only};
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Capture, Durability, Result, Store, fixes, status};
 pub use crate::breaker::BreakerState;
 use crate::breaker::{BreakerChange, BreakerStanding, Link, MOST_LINKS, is_systemic, shared_causes};
@@ -13,16 +13,12 @@ use crate::model::{Status, TaskId, Timestamp, Token};
 /// Splits of splits that are followed to their root; the bound is for a database that somebody edited.
 const MOST_SPLITS: usize = 50;
 
-/// The circuit breaker as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breaker {
     pub state: BreakerState,
-    /// Counted failures in a row over all tasks.
     pub failures: u64,
     pub opened_at: Option<Timestamp>,
-    /// Of how many tasks those failures are.
     pub tasks: u64,
-    /// Whether the attempt that probes is under way.
     pub probing: bool,
 }
 
@@ -33,6 +29,9 @@ enum Closing {
     ByPerson,
 }
 
+record!(Breaker { state, failures, opened_at, tasks, probing });
+record!(Link { root = "root_id", coarse });
+
 impl Store {
     pub fn breaker(&self) -> Result<Breaker> {
         self.read(read)
@@ -41,7 +40,7 @@ impl Store {
     /// An open breaker lets one attempt through from now on. `false` if it was not open.
     pub fn half_open_breaker(&mut self) -> Result<bool> {
         let sql = "UPDATE breaker SET state = 'half_open' WHERE state = 'open'";
-        Ok(self.change(Durability::Process, sql, [])? > 0)
+        Ok(self.changed(Durability::Process, sql, [])? > 0)
     }
 
     /// Closes the breaker and sets its count back; no task is forgiven.
@@ -60,18 +59,9 @@ fn read(conn: &Connection) -> Result<Breaker> {
              (SELECT count(DISTINCT root_id) FROM breaker_streak) AS tasks,
              EXISTS (SELECT 1 FROM claims WHERE probe = 1) AS probing
          FROM breaker";
-    conn.one(sql, [], |row| {
-        Ok(Breaker {
-            state: BreakerState::from_stored(&row.text("state")?),
-            failures: row.count("failures")?,
-            opened_at: row.get("opened_at")?,
-            tasks: row.count("tasks")?,
-            probing: row.get("probing")?,
-        })
-    })
+    conn.one(sql, [])
 }
 
-/// How it stands for an attempt on a task.
 pub(super) fn standing(tx: &Connection, task: &TaskId, token: &Token) -> Result<BreakerStanding> {
     let now = read(tx)?;
     let is_closed = now.state == BreakerState::Closed;
@@ -86,12 +76,11 @@ pub(super) fn standing(tx: &Connection, task: &TaskId, token: &Token) -> Result<
         is_probe: now.probing
             && tx.has(
                 "SELECT 1 FROM claims WHERE task_id = :task AND token = :token AND probe = 1",
-                named_params! { ":task": task, ":token": token },
+                bind! { task, token },
             )?,
     })
 }
 
-/// Changes it as an attempt that was recorded says.
 pub(super) fn after(tx: &Connection, root: &str, capture: &Capture) -> Result<()> {
     let attempt = &capture.attempt;
     let opens = match capture.breaker {
@@ -104,9 +93,9 @@ pub(super) fn after(tx: &Connection, root: &str, capture: &Capture) -> Result<()
     tx.change("UPDATE breaker SET failures = failures + 1", [])?;
     tx.insert(
         "breaker_streak",
-        named_params! {
-            "task_id": attempt.task_id, "root_id": root,
-            "coarse": attempt.fingerprint_coarse, "gave_up": capture.gave_up,
+        bind! {
+            task_id: attempt.task_id, root_id: root, coarse: attempt.fingerprint_coarse,
+            gave_up: capture.gave_up,
         },
     )?;
     tx.change(
@@ -115,8 +104,7 @@ pub(super) fn after(tx: &Connection, root: &str, capture: &Capture) -> Result<()
         [MOST_LINKS],
     )?;
     if opens {
-        let sql = "UPDATE breaker SET state = 'open', opened_at = ?1";
-        tx.change(sql, [attempt.ended_at()])?;
+        tx.change("UPDATE breaker SET state = 'open', opened_at = ?1", [attempt.ended_at()])?;
     }
     Ok(())
 }
@@ -128,7 +116,7 @@ fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
          WHERE i.task_id = ?1 AND c.kind = 'SPLIT_TASK'";
     let mut root = fixes::root_of(conn, task)?;
     for _ in 0..MOST_SPLITS {
-        let Some(whole) = conn.first(split, [&root], only)? else {
+        let Some(whole) = conn.first(split, [&root])? else {
             break;
         };
         root = fixes::root_of(conn, &whole)?;
@@ -139,13 +127,11 @@ fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
 /// A person has seen to a task: its failures leave the streak. Where the rest would not have opened the breaker, it
 /// closes.
 pub(super) fn leave(tx: &Connection, task: &TaskId) -> Result<()> {
-    let sql = "DELETE FROM breaker_streak WHERE task_id = ?1 OR root_id = ?1";
-    let left = tx.change(sql, [task])?;
+    let left = tx.changed("DELETE FROM breaker_streak WHERE task_id = ?1 OR root_id = ?1", [task])?;
     if left == 0 {
         return Ok(());
     }
-    let sql = "UPDATE breaker SET failures = max(failures - ?1, 0)";
-    tx.change(sql, [left])?;
+    tx.change("UPDATE breaker SET failures = max(failures - ?1, 0)", [left])?;
     let breaker = read(tx)?;
     let systemic = is_systemic(&links(tx)?, breaker.failures, 1);
     if breaker.state != BreakerState::Closed && !systemic {
@@ -159,11 +145,7 @@ fn links(conn: &Connection) -> Result<Vec<Link>> {
 }
 
 fn streak(conn: &Connection) -> Result<Vec<(TaskId, Link)>> {
-    let sql = "SELECT task_id, root_id, coarse FROM breaker_streak ORDER BY place";
-    conn.all(sql, [], |row| {
-        let link = Link { root: row.text("root_id")?, coarse: row.optional_text("coarse")? };
-        Ok((row.get("task_id")?, link))
-    })
+    conn.all("SELECT task_id, root_id, coarse FROM breaker_streak ORDER BY place", [])
 }
 
 /// Closes it and forgives failures of the streak: they no longer count, and tasks that they blocked are pending again.
@@ -182,13 +164,13 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
     }
     let mut pending = Vec::new();
     for (task, failures) in forgiven {
-        let changed = tx.change(
+        let changed = tx.changed(
             "UPDATE strategy_metrics SET
                  consecutive_failures = max(consecutive_failures - :failures, 0),
                  stuck_flag = stuck_flag AND consecutive_failures > :failures,
                  forgiven = forgiven + 1, breaker_forgave = breaker_forgave OR :by_probe
              WHERE task_id = :task AND NOT (:by_probe AND breaker_forgave)",
-            named_params! { ":task": task, ":failures": failures, ":by_probe": by_probe },
+            bind! { task, failures, by_probe },
         )?;
         if changed > 0 {
             pending.push(task);
@@ -199,7 +181,6 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
          WHERE s.gave_up AND t.status = 'blocked' AND t.id IN (SELECT value FROM json_each(?1))
          ORDER BY t.position",
         [Json(pending)],
-        only,
     )?;
     for id in blocked {
         status::set(tx, &id, Status::Pending, None, now)?;
@@ -207,19 +188,16 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
     reset(tx)
 }
 
-/// Closes it without forgiving anybody.
 fn reset(tx: &Connection) -> Result<()> {
     shut(tx)?;
     forget(tx)
 }
 
 fn shut(tx: &Connection) -> Result<()> {
-    tx.change("UPDATE breaker SET state = 'closed', opened_at = NULL", [])?;
-    Ok(())
+    tx.change("UPDATE breaker SET state = 'closed', opened_at = NULL", [])
 }
 
 fn forget(tx: &Connection) -> Result<()> {
     tx.change("UPDATE breaker SET failures = 0 WHERE failures > 0", [])?;
-    tx.change("DELETE FROM breaker_streak", [])?;
-    Ok(())
+    tx.change("DELETE FROM breaker_streak", [])
 }

@@ -1,27 +1,63 @@
 //! What one attempt leaves behind, written together or not at all. The outcome row comes first.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, ToSql};
 
-use super::sql::{Json, Statements};
+use super::sql::{Changes, Statements, bind};
 use super::{
-    Capture, Random, Result, TaskNext, agents_md, claims, experience, fixes, learnings, plan_changes, runs,
-    status,
+    Lesson, NewFix, PlanChange, Random, RecoveryEnd, Result, agents_md, claims, experience, fixes, learnings,
+    plan_changes, runs, status,
 };
+use crate::breaker::BreakerChange;
+use crate::event::RunEvent;
 use crate::model::{
-    Attempt, AttemptCost, DoneBy, GateOutcome, Outcome, ReportRow, Status, TaskId, Timestamp,
+    Attempt, AttemptCost, DoneBy, GateOutcome, NewLearning, Outcome, ReportRow, Status, TaskMetrics,
 };
 
-/// Writes a capture inside a transaction and numbers its attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskNext {
+    Done,
+    /// It can be claimed again.
+    Pending,
+    Blocked {
+        reason: String,
+    },
+}
+
+/// Everything one attempt leaves behind.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// Its record; the store numbers it.
+    pub attempt: Attempt,
+    pub report: Option<ReportRow>,
+    pub learnings: Vec<NewLearning>,
+    /// What the attempt teaches about its model and its task; none for what no agent's work decided.
+    pub lesson: Option<Lesson>,
+    pub metrics: TaskMetrics,
+    pub next: TaskNext,
+    /// It goes to a person because it failed too often.
+    pub gave_up: bool,
+    pub fix: Option<NewFix>,
+    /// A recovery that ends with it, without success.
+    pub recovery_end: Option<RecoveryEnd>,
+    pub changes: Vec<PlanChange>,
+    pub breaker: BreakerChange,
+    /// A parent's own gate failed: it is now to be worked on itself.
+    pub own_work: bool,
+    pub events: Vec<RunEvent>,
+}
+
 pub(super) fn store(tx: &Connection, capture: &mut Capture, random: Random<'_>) -> Result<()> {
     let id = capture.attempt.task_id.clone();
     let tries = claims::tries(tx, &id)?;
     capture.attempt.attempt_number = tries.recorded + 1;
     capture.attempt.attempt = tries.counted + 1;
     let attempt = &capture.attempt;
-    insert_attempt(tx, attempt)?;
-    let (number, ended_at) = (attempt.attempt_number, attempt.ended_at());
+    let ended_at = attempt.ended_at();
+    tx.insert_record("iteration_outcomes", attempt, &[])?;
     if let Some(report) = &capture.report {
-        failure_report(tx, &id, number, report, ended_at)?;
+        let number = attempt.attempt_number;
+        let more = bind! { task_id: id, attempt_number: number, created_at: ended_at };
+        tx.insert_record("failure_reports", report, more)?;
     }
     // Before the new ones: one of them may take the place of one that was shown.
     learnings::credit(tx, capture)?;
@@ -40,102 +76,24 @@ pub(super) fn store(tx: &Connection, capture: &mut Capture, random: Random<'_>) 
     fixes::after(tx, capture, random)
 }
 
-/// The columns of an attempt; `history.rs` reads them.
-fn insert_attempt(tx: &Connection, attempt: &Attempt) -> Result<()> {
-    let mark = attempt.mark();
-    tx.insert(
-        "iteration_outcomes",
-        named_params! {
-            "task_id": attempt.task_id, "attempt_number": attempt.attempt_number,
-            "ordinal": attempt.attempt, "counted": attempt.counted, "run_id": attempt.run_id,
-            "iteration": attempt.iteration, "worker": attempt.worker,
-            "work_dir": attempt.work_dir, "agent": attempt.agent, "model": attempt.model,
-            "agent_model": attempt.agent_model, "rationale": attempt.rationale,
-            "started_at": attempt.started_at,
-            "duration_ms": i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX),
-            "outcome": attempt.outcome,
-            "error_type": attempt.error_type.as_ref().map(|error| error.as_str()),
-            "message": attempt.message, "summary": attempt.summary,
-            "cost_usd": attempt.cost_usd, "cost_estimated": attempt.cost_estimated,
-            "tokens_input": attempt.tokens_input, "tokens_output": attempt.tokens_output,
-            "tokens_cache_read": attempt.tokens_cache_read,
-            "tokens_cache_write": attempt.tokens_cache_write, "session_id": attempt.session_id,
-            "denials": Json(&attempt.denials), "service_retries": attempt.service_retries,
-            "limit_notice": attempt.limit_notice, "log_path": attempt.log_path,
-            "commit_before": attempt.commit_before, "commit_after": attempt.commit_after,
-            "files_changed": attempt.files_changed.as_ref().map(Json),
-            "undone_ref": attempt.undone_ref, "gate_outcome": attempt.gate,
-            "gate_flaky": attempt.gate_flaky, "gate_green_before": attempt.gate_green_before,
-            "gate_files_changed": Json(&attempt.gate_files_changed),
-            "gate_output": attempt.gate_output,
-            "fingerprint_coarse": attempt.fingerprint_coarse,
-            "fingerprint_fine": attempt.fingerprint_fine,
-            "failing_tests": mark.as_ref().map(|mark| Json(&mark.failing)),
-            "fingerprint_source": mark.as_ref().map(|mark| mark.source.as_str()),
-        },
-    )
-}
-
-fn failure_report(
-    tx: &Connection,
-    task: &TaskId,
-    attempt_number: u32,
-    report: &ReportRow,
-    now: Timestamp,
-) -> Result<()> {
-    tx.insert(
-        "failure_reports",
-        named_params! {
-            "task_id": task, "attempt_number": attempt_number,
-            "what_was_tried": report.what_was_tried, "why_it_failed": report.why_it_failed,
-            "error_category": report.error_category,
-            "relevant_files": Json(&report.relevant_files),
-            "stack_trace_snippet": report.stack_trace_snippet,
-            "retry_suggestion": report.retry_suggestion, "excerpt": report.excerpt,
-            "auto": report.auto, "created_at": now,
-        },
-    )
-}
-
 fn metrics(tx: &Connection, capture: &Capture) -> Result<()> {
     let after = &capture.metrics;
     let attempt = &capture.attempt;
     let done = attempt.outcome == Outcome::Done;
     let now = attempt.ended_at();
     // An attempt that does not count makes no row, unless a crash has to be counted there.
-    if !attempt.counted && !done && after.lost_in_a_row == 0 && !has_metrics(tx, attempt)? {
+    let has_row = || tx.has("SELECT 1 FROM strategy_metrics WHERE task_id = ?1", [&attempt.task_id]);
+    if !attempt.counted && !done && after.lost_in_a_row == 0 && !has_row()? {
         return Ok(());
     }
-    tx.change(
-        "INSERT INTO strategy_metrics (task_id, total_attempts, consecutive_failures,
-             last_attempt_at, last_success_at, difficulty_estimate, suggested_model, stuck_flag,
-             next_model, lost_in_a_row)
-         VALUES (:task, :attempts, :failures, :attempt_at, :success_at, :difficulty, :suggested,
-             :stuck, :next_model, :lost)
-         ON CONFLICT (task_id) DO UPDATE SET
-             total_attempts = excluded.total_attempts,
-             consecutive_failures = excluded.consecutive_failures,
-             last_attempt_at = coalesce(excluded.last_attempt_at, last_attempt_at),
-             last_success_at = coalesce(excluded.last_success_at, last_success_at),
-             difficulty_estimate = coalesce(excluded.difficulty_estimate, difficulty_estimate),
-             suggested_model = coalesce(excluded.suggested_model, suggested_model),
-             stuck_flag = excluded.stuck_flag,
-             next_model = excluded.next_model,
-             lost_in_a_row = excluded.lost_in_a_row",
-        named_params! {
-            ":task": attempt.task_id, ":attempts": after.total_attempts,
-            ":failures": after.consecutive_failures, ":attempt_at": attempt.counted.then_some(now),
-            ":success_at": done.then_some(now), ":difficulty": after.difficulty,
-            ":suggested": done.then_some(&attempt.model),
-            ":stuck": after.stuck, ":next_model": after.next_model, ":lost": after.lost_in_a_row,
-        },
-    )?;
-    Ok(())
-}
-
-fn has_metrics(tx: &Connection, attempt: &Attempt) -> Result<bool> {
-    let sql = "SELECT 1 FROM strategy_metrics WHERE task_id = ?1";
-    tx.has(sql, [&attempt.task_id])
+    let mut more: Vec<(&str, &dyn ToSql)> = vec![("task_id", &attempt.task_id)];
+    if attempt.counted {
+        more.push(("last_attempt_at", &now));
+    }
+    if done {
+        more.extend([("last_success_at", &now as &dyn ToSql), ("suggested_model", &attempt.model)]);
+    }
+    tx.upsert_record("strategy_metrics", &["task_id"], after, &more)
 }
 
 fn run_totals(tx: &Connection, attempt: &Attempt) -> Result<()> {
@@ -144,11 +102,10 @@ fn run_totals(tx: &Connection, attempt: &Attempt) -> Result<()> {
              cost_usd = cost_usd + :cost, cost_unknown = cost_unknown + :unknown,
              cost_estimated = cost_estimated + :estimated
          WHERE id = :run",
-        named_params! {
-            ":run": attempt.run_id, ":counted": attempt.counted,
-            ":done": attempt.outcome == Outcome::Done,
-            ":cost": attempt.cost_usd.unwrap_or(0.0), ":unknown": attempt.cost_is_unknown(),
-            ":estimated": attempt.cost_estimated,
+        bind! {
+            run: attempt.run_id, counted: attempt.counted, done: attempt.outcome == Outcome::Done,
+            cost: attempt.cost_usd.unwrap_or(0.0), unknown: attempt.cost_is_unknown(),
+            estimated: attempt.cost_estimated,
         },
     )?;
     match attempt.cost_usd {

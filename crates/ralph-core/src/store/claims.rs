@@ -1,17 +1,17 @@
 //! Claims: who works on what, until when that is believed, and how often a task may still be attempted.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Json, Row, Statements, only};
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{
-    AttemptStart, Durability, RecoveryEnd, Result, Scope, Store, StoreError, Tries, UnfinishedAttempt,
-    breaker, events, fixes, plan, status,
+    Durability, RecoveryEnd, Result, Scope, Store, StoreError, breaker, events, fixes, plan, status,
 };
 use crate::event::RunEvent;
-use crate::model::{CommitIntent, DoneBy, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token, names};
+use crate::model::{
+    CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token, names,
+};
 
-/// A process that can hold a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Owner {
     pub host: String,
@@ -24,7 +24,6 @@ pub struct Owner {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AtWork {
     pub claim_holders: Vec<Owner>,
-    /// Hooks and notify commands that run.
     pub hooks: Vec<Owner>,
 }
 
@@ -48,19 +47,39 @@ pub struct ClaimRequest {
     pub run_id: RunId,
     pub worker: String,
     pub owner: Owner,
-    /// The secret of the new claim.
     pub token: Token,
     pub now: Timestamp,
     /// When the lease is over unless it is extended.
     pub expires_at: Timestamp,
 }
 
-/// A task that was claimed, with what the next stages need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tries {
+    pub recorded: u32,
+    pub counted: u32,
+}
+
+/// What a claim knows of its attempt; empty until the attempt began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UnfinishedAttempt {
+    /// Its number in the database; 0 until it began.
+    pub attempt_number: u32,
+    pub iteration: Option<u32>,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub rationale: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub commit_before: Option<String>,
+    pub log_path: Option<String>,
+    pub work_dir: Option<String>,
+    /// The learnings its prompt shows, best first.
+    pub learnings: Vec<LearningId>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Claimed {
     pub task: Task,
     pub metrics: TaskMetrics,
-    /// Attempts so far.
     pub tries: Tries,
 }
 
@@ -73,17 +92,32 @@ pub struct Claim {
     pub owner: Owner,
     #[serde(skip)]
     pub token: Token,
-    /// When the lease is over.
     pub expires_at: Timestamp,
     pub claimed_at: Timestamp,
-    /// When its holder last gave a sign of life.
     #[serde(skip)]
     pub heartbeat_at: Timestamp,
     pub purpose: Purpose,
-    /// What was known of the attempt under way.
     #[serde(skip)]
     pub attempt: UnfinishedAttempt,
 }
+
+record!(Owner { host, pid, pid_started });
+record!(Tries { recorded, counted });
+record!(UnfinishedAttempt {
+    attempt_number, iteration, agent, model, rationale, started_at, commit_before, log_path, work_dir, learnings,
+} reads {});
+record!(Claim {
+    task_id,
+    run_id,
+    worker,
+    owner,
+    token,
+    expires_at,
+    claimed_at,
+    heartbeat_at,
+    purpose,
+    attempt,
+});
 
 impl Store {
     /// Takes the next ready task, or a parent whose gate is due, in one atomic statement.
@@ -100,46 +134,35 @@ impl Store {
         })
     }
 
-    /// Records what the claim's attempt is about to do.
-    pub fn begin_attempt(&mut self, start: &AttemptStart, event: &RunEvent) -> Result<()> {
+    pub fn begin_attempt(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        start: &UnfinishedAttempt,
+        event: &RunEvent,
+    ) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let held = tx.change(
-                "UPDATE claims SET attempt_number = :number, iteration = :iteration, agent = :agent,
-                     model = :model, rationale = :rationale, started_at = :started_at,
-                     commit_before = :commit_before, log_path = :log_path, work_dir = :work_dir,
-                     learnings = :learnings
-                 WHERE task_id = :task AND token = :token",
-                named_params! {
-                    ":task": start.task_id, ":token": start.token, ":number": start.attempt_number,
-                    ":iteration": start.iteration, ":agent": start.agent, ":model": start.model,
-                    ":rationale": start.rationale, ":started_at": start.started_at,
-                    ":commit_before": start.commit_before, ":log_path": start.log_path,
-                    ":work_dir": start.work_dir, ":learnings": Json(&start.learnings),
-                },
-            )?;
-            if held == 0 {
-                return Err(StoreError::ClaimMoved(start.task_id.clone()));
+            let claim = bind! { task_id: task, token };
+            match tx.update_record("claims", start, claim)? {
+                0 => Err(StoreError::ClaimMoved(task.clone())),
+                _ => events::append(tx, event),
             }
-            events::append(tx, event)
         })
     }
 
     /// Extends the lease of a run and of its claims.
     pub fn heartbeat(&mut self, run: &RunId, now: Timestamp, expires: Timestamp) -> Result<()> {
         self.write_soon(|tx| {
-            let sql = "UPDATE runs SET expires_at = :expires WHERE id = :run";
-            tx.change(sql, named_params! { ":run": run, ":expires": expires })?;
+            tx.change("UPDATE runs SET expires_at = :expires WHERE id = :run", bind! { run, expires })?;
             tx.change(
                 "UPDATE claims SET heartbeat_at = :now, expires_at = :expires WHERE run_id = :run",
-                named_params! { ":run": run, ":now": now, ":expires": expires },
-            )?;
-            Ok(())
+                bind! { run, now, expires },
+            )
         })
     }
 
     pub fn claims(&self) -> Result<Vec<Claim>> {
-        let sql = "SELECT * FROM claims ORDER BY claimed_at, task_id";
-        self.all(sql, [], claim)
+        self.all("SELECT * FROM claims ORDER BY claimed_at, task_id", [])
     }
 
     /// Gives a claim back without recording an attempt.
@@ -150,8 +173,7 @@ impl Store {
     /// Gives back what a run claimed and did not begin to work on.
     pub fn release_unbegun(&mut self, run: &RunId) -> Result<()> {
         let sql = "DELETE FROM claims WHERE run_id = ?1 AND attempt_number = 0";
-        self.change(Durability::Process, sql, [run])?;
-        Ok(())
+        self.change(Durability::Process, sql, [run])
     }
 
     /// A parent's children are done and nothing speaks against it: it is done, by its own gate or without one.
@@ -205,7 +227,6 @@ impl Store {
         self.read(|conn| attempts_used(conn, task))
     }
 
-    /// Recorded and counted attempts of a task.
     pub fn tries(&self, task: &TaskId) -> Result<Tries> {
         self.read(|conn| tries(conn, task))
     }
@@ -215,27 +236,23 @@ impl Store {
         self.write(Durability::Process, |tx| {
             refuse_moved(tx, task, token)?;
             let sql = "UPDATE claims SET commit_intent = :intent WHERE task_id = :task";
-            tx.change(sql, named_params! { ":task": task, ":intent": Json(intent) })?;
-            Ok(())
+            tx.change(sql, bind! { task, intent: Json(intent) })
         })
     }
 
-    /// What the attempt of the claim on a task was about to commit.
     pub fn commit_intent(&self, task: &TaskId) -> Result<Option<CommitIntent>> {
-        let sql = "SELECT commit_intent FROM claims WHERE task_id = ?1";
-        let intent = self.first(sql, [task], |row| row.json("commit_intent"))?;
-        Ok(intent.flatten())
+        let intent: Option<String> =
+            self.first("SELECT commit_intent FROM claims WHERE task_id = ?1", [task])?;
+        Ok(intent.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
-    /// Who is at work on this project.
     pub fn at_work(&self) -> Result<AtWork> {
         let owners = |table: &str| {
             // An older file may not have the table.
-            if !self.read(|conn| conn.table_exists(None, table))? {
-                return Ok(Vec::new());
+            match self.read(|conn| conn.table_exists(None, table))? {
+                true => self.all(&format!("SELECT host, pid, pid_started FROM {table}"), []),
+                false => Ok(Vec::new()),
             }
-            let sql = format!("SELECT host, pid, pid_started FROM {table}");
-            self.all(&sql, [], owner)
         };
         Ok(AtWork { claim_holders: owners("claims")?, hooks: owners("hook_processes")? })
     }
@@ -244,7 +261,7 @@ impl Store {
     pub fn note_hook(&mut self, process: &Owner) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let Owner { host, pid, pid_started } = process;
-            let values = named_params! { "host": host, "pid": pid, "pid_started": pid_started };
+            let values = bind! { host, pid, pid_started };
             tx.insert_new("hook_processes", values)
         })
     }
@@ -255,9 +272,8 @@ impl Store {
             Durability::Process,
             "DELETE FROM hook_processes
              WHERE host = :host AND pid = :pid AND pid_started = :started",
-            named_params! { ":host": host, ":pid": pid, ":started": pid_started },
-        )?;
-        Ok(())
+            bind! { host, pid, started: pid_started },
+        )
     }
 }
 
@@ -274,23 +290,20 @@ fn take(tx: &Connection, request: &ClaimRequest) -> Result<Option<TaskId>> {
             "gate_due = 1 AND verify IS NOT NULL AND (SELECT state <> 'open' FROM breaker)"
         }
     };
-    let scope = request.scope.sql();
     let sql = format!(
-        "{} INSERT INTO claims (task_id, run_id, worker, host, pid, pid_started, token, claimed_at,
-                                heartbeat_at, expires_at, purpose, probe)
+        "INSERT INTO claims (task_id, run_id, worker, host, pid, pid_started, token, claimed_at,
+                             heartbeat_at, expires_at, purpose, probe)
          SELECT id, :run, :worker, :host, :pid, :pid_started, :token, :now, :now, :expires, :purpose,
                 :purpose = 'attempt' AND (SELECT state = 'half_open' FROM breaker) FROM tasks
-         WHERE {wanted}{} ORDER BY priority, position LIMIT 1
-         RETURNING task_id",
-        scope.with, scope.and
+         WHERE {wanted} AND {{scope}} ORDER BY priority, position LIMIT 1
+         RETURNING task_id"
     );
-    let values = named_params! {
-        ":run": request.run_id, ":worker": request.worker, ":host": request.owner.host,
-        ":pid": request.owner.pid, ":pid_started": request.owner.pid_started,
-        ":token": request.token, ":now": request.now, ":expires": request.expires_at,
-        ":purpose": request.purpose,
+    let ClaimRequest { purpose, run_id, worker, owner, token, now, expires_at, scope } = request;
+    let values = bind! {
+        run: run_id, worker, host: owner.host, pid: owner.pid, pid_started: owner.pid_started, token, now,
+        expires: expires_at, purpose,
     };
-    tx.first(&sql, scope.values(values).as_slice(), only)
+    Ok(scope.rows(tx, &sql, values)?.pop())
 }
 
 pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {
@@ -299,28 +312,23 @@ pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {
         "SELECT coalesce((SELECT attempts_used FROM strategy_metrics WHERE task_id = :root), 0)
              + (SELECT count(*) FROM claims c LEFT JOIN fixes f ON f.task_id = c.task_id
                 WHERE coalesce(f.root_id, c.task_id) = :root AND c.task_id <> :task)",
-        named_params! { ":root": root, ":task": task },
-        only,
+        bind! { root, task },
     )
 }
 
 pub(super) fn tries(conn: &Connection, id: &TaskId) -> Result<Tries> {
-    let sql = "SELECT attempt_number, ordinal - 1 + counted AS counted FROM iteration_outcomes
+    let sql = "SELECT attempt_number AS recorded, ordinal - 1 + counted AS counted FROM iteration_outcomes
          WHERE task_id = ?1 ORDER BY attempt_number DESC LIMIT 1";
-    let last = conn.first(sql, [id], |row| {
-        Ok(Tries { recorded: row.get("attempt_number")?, counted: row.get("counted")? })
-    })?;
-    Ok(last.unwrap_or_default())
+    Ok(conn.first(sql, [id])?.unwrap_or_default())
 }
 
 pub(super) fn of_task(conn: &Connection, id: &TaskId) -> Result<Option<Claim>> {
-    conn.first("SELECT * FROM claims WHERE task_id = ?1", [id], claim)
+    conn.first("SELECT * FROM claims WHERE task_id = ?1", [id])
 }
 
 /// Refuses what only the holder of a claim may do.
 pub(super) fn refuse_moved(tx: &Connection, task: &TaskId, token: &Token) -> Result<()> {
-    let sql = "SELECT 1 FROM claims WHERE task_id = :task AND token = :token";
-    match tx.has(sql, named_params! { ":task": task, ":token": token })? {
+    match tx.has("SELECT 1 FROM claims WHERE task_id = :task AND token = :token", bind! { task, token })? {
         true => Ok(()),
         false => Err(StoreError::ClaimMoved(task.clone())),
     }
@@ -341,8 +349,7 @@ pub(super) fn refuse_claimed(tx: &Connection, id: &TaskId) -> Result<()> {
 
 /// Ends a claim if the token is still its own; else somebody else has dealt with the attempt.
 pub(super) fn give_up(tx: &Connection, task: &TaskId, token: &Token) -> Result<()> {
-    let sql = "DELETE FROM claims WHERE task_id = :task AND token = :token";
-    match tx.change(sql, named_params! { ":task": task, ":token": token })? {
+    match tx.changed("DELETE FROM claims WHERE task_id = :task AND token = :token", bind! { task, token })? {
         0 => Err(StoreError::ClaimMoved(task.clone())),
         _ => Ok(()),
     }
@@ -355,8 +362,7 @@ pub(super) fn spend_attempt(tx: &Connection, task: &TaskId) -> Result<()> {
         "INSERT INTO strategy_metrics (task_id, attempts_used) VALUES (?1, 1)
          ON CONFLICT (task_id) DO UPDATE SET attempts_used = attempts_used + 1",
         [fixes::root_of(tx, task)?],
-    )?;
-    Ok(())
+    )
 }
 
 /// A person's go-ahead: the count starts anew, the task leaves the breaker's streak and may be forgiven once more.
@@ -365,37 +371,7 @@ pub(super) fn renew_attempts(tx: &Connection, task: &TaskId) -> Result<()> {
         "UPDATE strategy_metrics SET breaker_forgave = 0,
              attempts_used = CASE WHEN task_id = :root THEN 0 ELSE attempts_used END
          WHERE task_id IN (:root, :task)",
-        named_params! { ":root": fixes::root_of(tx, task)?, ":task": task },
+        bind! { root: fixes::root_of(tx, task)?, task },
     )?;
     breaker::leave(tx, task)
-}
-
-pub(super) fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
-    Ok(Owner { host: row.get("host")?, pid: row.get("pid")?, pid_started: row.get("pid_started")? })
-}
-
-fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
-    Ok(Claim {
-        task_id: row.get("task_id")?,
-        run_id: row.get("run_id")?,
-        worker: row.get("worker")?,
-        owner: owner(row)?,
-        token: row.get("token")?,
-        expires_at: row.get("expires_at")?,
-        claimed_at: row.get("claimed_at")?,
-        heartbeat_at: row.get("heartbeat_at")?,
-        purpose: row.word("purpose", Purpose::parse)?.unwrap_or(Purpose::Attempt),
-        attempt: UnfinishedAttempt {
-            attempt_number: Some(row.get("attempt_number")?).filter(|number| *number > 0),
-            iteration: row.get("iteration")?,
-            agent: row.get("agent")?,
-            model: row.get("model")?,
-            rationale: row.get("rationale")?,
-            started_at: row.get("started_at")?,
-            commit_before: row.get("commit_before")?,
-            log_path: row.get("log_path")?,
-            work_dir: row.get("work_dir")?,
-            learnings: row.json("learnings")?,
-        },
-    })
 }

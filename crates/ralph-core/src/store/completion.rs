@@ -6,14 +6,13 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::plan::row_limit;
-use super::sql::{Row, Statements};
+use super::sql::{Row, Statements, bind, record};
 use super::{Result, Store};
 use crate::text::one_line;
 
-/// Characters of what a name stands for.
 const ABOUT: usize = 80;
 
 /// A thing by its name, with a short line on what it is.
@@ -23,9 +22,7 @@ pub struct Named {
     pub about: String,
 }
 
-/// Where names are.
 struct Names {
-    /// An indexed column.
     column: &'static str,
     about: &'static str,
     table: &'static str,
@@ -83,7 +80,7 @@ impl Names {
         if !prefix.is_empty() {
             return self.range(conn, prefix, most);
         }
-        let mut names: Vec<Named> = conn.all(&self.head(), [row_limit(most)], named)?;
+        let mut names: Vec<Named> = conn.all(&self.head(), [row_limit(most)])?;
         if names.len() >= most {
             names.extend(self.range(conn, "", 1)?);
         }
@@ -95,15 +92,14 @@ impl Names {
         format!("SELECT {shown} AS name, {about} AS about FROM {table} ORDER BY {order} LIMIT ?1")
     }
 
-    /// Those with this prefix, and the last of them.
     fn range(&self, conn: &Connection, prefix: &str, most: usize) -> Result<Vec<Named>> {
         // No character comes after this one, so no name with the prefix comes after the two together.
         let end = format!("{prefix}\u{10ffff}");
         let mut names = Vec::new();
         for (order, most) in [("", most), ("DESC", 1)] {
             let most = row_limit(most);
-            let values = named_params! { ":prefix": prefix, ":end": end, ":most": most };
-            names.extend(conn.all::<_, Vec<_>>(&self.between(order), values, named)?);
+            let values = bind! { prefix, end, most };
+            names.extend(conn.all::<_, Vec<_>>(&self.between(order), values)?);
         }
         Ok(each_once(names))
     }
@@ -117,8 +113,10 @@ impl Names {
     }
 }
 
-fn named(row: &Row<'_>) -> rusqlite::Result<Named> {
-    Ok(Named { name: row.get("name")?, about: one_line(&row.text("about")?, ABOUT) })
+record!(Named { name, about via about });
+
+fn about(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
+    Ok(one_line(&row.get::<String>(name)?, ABOUT))
 }
 
 fn each_once(mut names: Vec<Named>) -> Vec<Named> {

@@ -1,11 +1,16 @@
 //! The steps that changes of the plan are made of; each runs inside a transaction.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::plan::{find, known};
-use super::sql::{Json, Statements, only};
+use super::sql::{Changes, Statements, bind, record};
 use super::{Random, Result, StoreError, breaker, claims, fixes, status};
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
+
+record!(writes NewTask {
+    title, description, key, phase, verify, files, priority, model, done_when, commit = "commit_message",
+    markers,
+});
 
 /// Adds a task at the end of the plan.
 pub(super) fn add(tx: &Connection, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
@@ -17,7 +22,7 @@ pub(super) fn add(tx: &Connection, new: &NewTask, now: Timestamp, random: Random
 }
 
 pub(super) fn last_position(conn: &Connection) -> Result<f64> {
-    conn.one("SELECT coalesce(max(position), 0) FROM tasks", [], only)
+    conn.one("SELECT max(position) FROM tasks", [])
 }
 
 /// Adds a task at a position. Nobody has its key.
@@ -29,17 +34,11 @@ pub(super) fn add_at(
     random: Random<'_>,
 ) -> Result<TaskId> {
     let id = unused_id(tx, random)?;
-    tx.insert(
-        "tasks",
-        named_params! {
-            "id": id, "position": position, "key": new.key, "parent_id": new.parent,
-            "title": new.title, "description": new.description, "phase": new.phase,
-            "priority": new.priority, "verify": new.verify, "files": Json(&new.files),
-            "model": new.model, "failed_ancestors": failed_from(tx, new.parent.as_ref())?,
-            "created_at": now, "updated_at": now, "done_when": new.done_when,
-            "commit_message": new.commit, "markers": Json(&new.markers),
-        },
-    )?;
+    let more = bind! {
+        id, position, parent_id: new.parent, created_at: now, updated_at: now,
+        failed_ancestors: failed_from(tx, new.parent.as_ref())?,
+    };
+    tx.insert_record("tasks", new, more)?;
     for blocker in &new.after {
         known(tx, blocker)?;
         depend(tx, &id, blocker)?;
@@ -65,33 +64,40 @@ fn unused_id(conn: &Connection, random: Random<'_>) -> Result<TaskId> {
 pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timestamp) -> Result<()> {
     let task = known(tx, id)?;
     let edit = edit.clone();
-    // Only the gate that passed can vouch for the task, not the one that replaces it.
-    let is_still_verified = task.verified && edit.verify.as_ref().is_none_or(|verify| *verify == task.verify);
     if let Some(Some(key)) = &edit.key {
         refuse_duplicate(tx, key, Some(id))?;
     }
-    tx.change(
-        "UPDATE tasks SET title = :title, description = :description, key = :key, phase = :phase,
-             verify = :verify, files = :files, priority = :priority, model = :model,
-             updated_at = :now, done_when = :done_when, commit_message = :commit, markers = :markers,
-             verified = :verified
-         WHERE id = :id",
-        named_params! {
-            ":id": id, ":now": now, ":verified": is_still_verified,
-            ":title": edit.title.unwrap_or(task.title),
-            ":description": edit.description.unwrap_or(task.description),
-            ":key": edit.key.unwrap_or(task.key),
-            ":phase": edit.phase.unwrap_or(task.phase),
-            ":verify": edit.verify.unwrap_or(task.verify),
-            ":files": Json(edit.files.unwrap_or(task.files)),
-            ":priority": edit.priority.unwrap_or(task.priority),
-            ":model": edit.model.unwrap_or(task.model),
-            ":done_when": edit.done_when.unwrap_or(task.done_when),
-            ":commit": edit.commit.unwrap_or(task.commit),
-            ":markers": Json(edit.markers.unwrap_or(task.markers)),
-        },
-    )?;
-    status::verify_above(tx, id)
+    let changed = NewTask {
+        title: edit.title.unwrap_or(task.title),
+        description: edit.description.unwrap_or(task.description),
+        key: edit.key.unwrap_or(task.key),
+        phase: edit.phase.unwrap_or(task.phase),
+        verify: edit.verify.unwrap_or(task.verify),
+        files: edit.files.unwrap_or(task.files),
+        priority: edit.priority.unwrap_or(task.priority),
+        model: edit.model.unwrap_or(task.model),
+        done_when: edit.done_when.unwrap_or(task.done_when),
+        commit: edit.commit.unwrap_or(task.commit),
+        markers: edit.markers.unwrap_or(task.markers),
+        ..NewTask::default()
+    };
+    rewrite(tx, id, &changed, now)
+}
+
+/// Gives a task all of these texts; its parent and dependencies stay.
+pub(super) fn rewrite(tx: &Connection, id: &TaskId, task: &NewTask, now: Timestamp) -> Result<()> {
+    // Only the gate that passed can vouch for the task, not the one that replaces it.
+    let verify = &task.verify;
+    let replaced = "UPDATE tasks SET verified = 0 WHERE id = :id AND verified AND verify IS NOT :verify";
+    if tx.changed(replaced, bind! { id, verify })? > 0 {
+        status::verify_above(tx, id)?;
+    }
+    tx.update_record("tasks", task, bind! { id })?;
+    touch(tx, id, now)
+}
+
+pub(super) fn touch(tx: &Connection, id: &TaskId, now: Timestamp) -> Result<()> {
+    tx.change("UPDATE tasks SET updated_at = :now WHERE id = :id", bind! { id, now })
 }
 
 pub(super) fn move_below(
@@ -112,12 +118,11 @@ pub(super) fn move_below(
 /// are many.
 pub(super) fn set_parent(tx: &Connection, id: &TaskId, parent: Option<&TaskId>) -> Result<()> {
     let left = status::parent_of(tx, id)?;
-    let sql = "SELECT failed_ancestors FROM tasks WHERE id = ?1";
-    let before: i64 = tx.one(sql, [id], only)?;
+    let before: i64 = tx.one("SELECT failed_ancestors FROM tasks WHERE id = ?1", [id])?;
     let after = failed_from(tx, parent)?;
     tx.change(
         "UPDATE tasks SET parent_id = :parent, failed_ancestors = :failed WHERE id = :id",
-        named_params! { ":id": id, ":parent": parent, ":failed": after },
+        bind! { id, parent, failed: after },
     )?;
     status::verify_above(tx, id)?;
     status::verify_from(tx, left)?;
@@ -130,8 +135,8 @@ pub(super) fn set_parent(tx: &Connection, id: &TaskId, parent: Option<&TaskId>) 
 /// How many tasks from this one upwards are failed.
 fn failed_from(conn: &Connection, id: Option<&TaskId>) -> Result<i64> {
     let Some(id) = id else { return Ok(0) };
-    let sql = "SELECT failed_ancestors + (status = 'failed') FROM tasks WHERE id = ?1";
-    let failed = conn.first(sql, [id], only)?;
+    let failed =
+        conn.first("SELECT failed_ancestors + (status = 'failed') FROM tasks WHERE id = ?1", [id])?;
     failed.ok_or_else(|| StoreError::UnknownTask(id.to_string()))
 }
 
@@ -188,7 +193,7 @@ pub(super) fn reset(tx: &Connection, id: &TaskId, was: Status, now: Timestamp) -
 /// Deletes one task; returns who waited for it.
 pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
     let waiting = "SELECT blocked_id FROM dependencies WHERE blocker_id = ?1";
-    let freed = tx.all(waiting, [id], only)?;
+    let freed = tx.all(waiting, [id])?;
     // Explicitly, while the task is there to be asked for its status: the counters depend on it.
     tx.change("DELETE FROM dependencies WHERE blocker_id = ?1 OR blocked_id = ?1", [id])?;
     tx.change(
@@ -202,18 +207,17 @@ pub(super) fn remove(tx: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
     Ok(freed)
 }
 
-/// Makes one task wait for another. `false` if it did already.
 pub(super) fn depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "INSERT INTO dependencies (blocker_id, blocked_id) VALUES (:blocker, :blocked)
          ON CONFLICT DO NOTHING";
-    let added = tx.change(sql, named_params! { ":blocked": blocked, ":blocker": blocker })?;
+    let added = tx.changed(sql, bind! { blocked, blocker })?;
     Ok(added > 0)
 }
 
 /// `false` if it did not wait for it.
 pub(super) fn no_longer_depend(tx: &Connection, blocked: &TaskId, blocker: &TaskId) -> Result<bool> {
     let sql = "DELETE FROM dependencies WHERE blocked_id = :blocked AND blocker_id = :blocker";
-    let removed = tx.change(sql, named_params! { ":blocked": blocked, ":blocker": blocker })?;
+    let removed = tx.changed(sql, bind! { blocked, blocker })?;
     Ok(removed > 0)
 }
 
@@ -227,9 +231,7 @@ fn refuse_duplicate(tx: &Connection, key: &Key, own: Option<&TaskId>) -> Result<
 }
 
 pub(super) fn set_position(tx: &Connection, id: &TaskId, position: f64) -> Result<()> {
-    let sql = "UPDATE tasks SET position = :position WHERE id = :id";
-    tx.change(sql, named_params! { ":id": id, ":position": position })?;
-    Ok(())
+    tx.change("UPDATE tasks SET position = :position WHERE id = :id", bind! { id, position })
 }
 
 /// A position between a task's last descendant and what follows it. In a file, keys tell who is below whom, also among
@@ -245,16 +247,14 @@ pub(super) fn position_after(tx: &Connection, id: &TaskId) -> Result<f64> {
              UNION SELECT t.id FROM tasks t JOIN family y ON t.parent_id = y.id)
          SELECT max(position) FROM tasks WHERE id IN family",
         [id],
-        only,
     )?;
     next_position(tx, last)
 }
 
 /// A position right before a task.
 pub(super) fn position_before(tx: &Connection, id: &TaskId) -> Result<f64> {
-    let at: f64 = tx.one("SELECT position FROM tasks WHERE id = ?1", [id], only)?;
-    let sql = "SELECT max(position) FROM tasks WHERE position < ?1";
-    match tx.one(sql, [at], only)? {
+    let at: f64 = tx.one("SELECT position FROM tasks WHERE id = ?1", [id])?;
+    match tx.one("SELECT max(position) FROM tasks WHERE position < ?1", [at])? {
         None => Ok(at - 1.0),
         Some(before) => next_position(tx, before),
     }
@@ -262,8 +262,7 @@ pub(super) fn position_before(tx: &Connection, id: &TaskId) -> Result<f64> {
 
 /// A free position right after another.
 fn next_position(tx: &Connection, last: f64) -> Result<f64> {
-    let sql = "SELECT min(position) FROM tasks WHERE position > ?1";
-    let Some(next) = tx.one(sql, [last], only)? else {
+    let Some(next) = tx.one("SELECT min(position) FROM tasks WHERE position > ?1", [last])? else {
         return Ok(last.floor() + 1.0);
     };
     let middle = f64::midpoint(last, next);
@@ -271,8 +270,7 @@ fn next_position(tx: &Connection, last: f64) -> Result<f64> {
         return Ok(middle);
     }
     // No number is left between the two: all get whole ones again, by way of a range that nobody uses.
-    let sql = "SELECT count(*) FROM tasks WHERE position <= ?1";
-    let order: i64 = tx.one(sql, [last], only)?;
+    let order: i64 = tx.one("SELECT count(*) FROM tasks WHERE position <= ?1", [last])?;
     tx.execute_batch(
         "UPDATE tasks SET position = o.place - 1e15 FROM (
              SELECT id, row_number() OVER (ORDER BY position) AS place FROM tasks) o

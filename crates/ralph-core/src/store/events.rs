@@ -1,15 +1,14 @@
 //! The story of runs as events, and which logs somebody still needs.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
-use super::sql::{Json, Row, Statements, only};
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Durability, Result, Store};
 use crate::event::RunEvent;
 use crate::model::{RunId, Timestamp};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Its number within the run.
     pub seq: u64,
     pub at: Timestamp,
     pub kind: String,
@@ -18,19 +17,20 @@ pub struct StoredEvent {
 
 impl StoredEvent {
     /// The event itself. `None` for one that another version of Ralph stored and this one cannot read.
-    #[must_use]
     pub fn read(&self) -> Option<RunEvent> {
         serde_json::from_str(&self.json).ok()
     }
 }
 
-/// A time in which a run waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     pub from: Timestamp,
     /// When the next thing happened; none if nothing did since.
     pub to: Option<Timestamp>,
 }
+
+record!(StoredEvent { seq, at, kind = "type", json });
+record!(Wait { from = "at", to = "next" });
 
 impl Store {
     /// Writes events that belong to no other transaction.
@@ -42,28 +42,25 @@ impl Store {
     pub fn some_events(&self, run: &RunId, after: u64, most: u32) -> Result<Vec<StoredEvent>> {
         let sql = "SELECT * FROM run_events WHERE run_id = :run AND seq > :after
              ORDER BY seq LIMIT :most";
-        let values = named_params! { ":run": run, ":after": after, ":most": most };
-        self.all(sql, values, event)
+        self.all(sql, bind! { run, after, most })
     }
 
-    /// A run's events of one kind, oldest first.
     pub fn events_of_kind(&self, run: &RunId, kind: &str) -> Result<Vec<StoredEvent>> {
         let sql = "SELECT * FROM run_events WHERE run_id = :run AND type = :kind ORDER BY seq";
-        self.all(sql, named_params! { ":run": run, ":kind": kind }, event)
+        self.all(sql, bind! { run, kind })
     }
 
-    /// A run's last event, of one kind if that is given.
     pub fn last_event(&self, run: &RunId, kind: Option<&str>) -> Result<Option<StoredEvent>> {
         let sql = "SELECT * FROM run_events
              WHERE run_id = :run AND (:kind IS NULL OR type = :kind) ORDER BY seq DESC LIMIT 1";
-        self.first(sql, named_params! { ":run": run, ":kind": kind }, event)
+        self.first(sql, bind! { run, kind })
     }
 
     pub fn waits(&self, run: &RunId) -> Result<Vec<Wait>> {
         let sql = "SELECT w.at, (SELECT n.at FROM run_events n
                  WHERE n.run_id = w.run_id AND n.seq > w.seq ORDER BY n.seq LIMIT 1) AS next
              FROM run_events w WHERE w.run_id = ?1 AND w.type = 'waiting' ORDER BY w.seq";
-        self.all(sql, [run], |row| Ok(Wait { from: row.get("at")?, to: row.get("next")? }))
+        self.all(sql, [run])
     }
 
     /// Paths of logs that must not be deleted: of attempts under way, of the last attempt on every task that is not done,
@@ -75,25 +72,15 @@ impl Store {
                            WHERE o.task_id = t.id AND o.log_path IS NOT NULL
                            ORDER BY o.attempt_number DESC LIMIT 1) AS last
              FROM tasks t WHERE t.status <> 'done' AND last IS NOT NULL";
-        self.all(sql, [], only)
+        self.all(sql, [])
     }
 }
 
 pub(super) fn append(tx: &Connection, event: &RunEvent) -> Result<()> {
     tx.insert(
         "run_events",
-        named_params! {
-            "run_id": event.run_id, "seq": event.seq, "at": event.at,
-            "type": event.kind.name(), "json": Json(event),
+        bind! {
+            run_id: event.run_id, seq: event.seq, at: event.at, type: event.kind.name(), json: Json(event),
         },
     )
-}
-
-fn event(row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
-    Ok(StoredEvent {
-        seq: row.get("seq")?,
-        at: row.get("at")?,
-        kind: row.get("type")?,
-        json: row.get("json")?,
-    })
 }

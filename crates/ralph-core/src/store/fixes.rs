@@ -2,22 +2,20 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Statements, only};
+use super::sql::{Changes, Statements, bind, record};
 use super::{Capture, KeptFixes, Random, Result, Store, edit, plan, status};
 use crate::model::{NewTask, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
 use crate::recovery::{FinalState, Lineage};
 
-/// Why a fix task is skipped.
 const NEEDLESS: &str = "the task that it fixes is done, skipped or deleted";
 const TAKEN_BACK: &str = "the task that it fixes was reset";
 /// Fixes of fixes in a file that are followed to their root: a file may say that two tasks fix each other.
 const MOST_LINKS: u32 = 64;
 
-/// A fix task to be made with the failure that asks for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewFix {
     pub task: NewTask,
@@ -34,7 +32,6 @@ pub struct FixText {
     pub error: String,
     /// What was attempted against it, where that is known.
     pub attempted: Option<String>,
-    /// What kind of failure it was.
     pub category: Option<String>,
 }
 
@@ -52,14 +49,12 @@ pub struct RecoveryEnd {
     pub end: FinalState,
 }
 
-/// What a fix task is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FixLink {
     /// The task it fixes; none where that was deleted.
     pub original: Option<TaskId>,
     /// The task that all the fixes are for.
     pub root: Option<TaskId>,
-    /// How many fix links lead to it.
     pub depth: u32,
     /// What the failure was recognized by.
     #[serde(skip)]
@@ -80,29 +75,28 @@ pub struct FixFamily {
     pub chain: Vec<TaskId>,
 }
 
-/// The fixes that a task had, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixRecord {
     /// The task's name in its file, else its key or id.
     pub name: String,
     pub fixes: Vec<String>,
-    /// The error of the newest failure.
     pub last_error: String,
     pub end: Option<FinalState>,
 }
 
+record!(FixText { original, error, attempted, category });
+record!(FixLink { original = "original_id", root = "root_id", depth, coarse, error, attempt_number });
+record!(FixRecord { name, fixes, last_error, end = "ended" });
+
 impl Store {
-    /// What a task is to fix; none where it is no fix task.
     pub fn fix_link(&self, task: &TaskId) -> Result<Option<FixLink>> {
         self.read(|conn| link(conn, task))
     }
 
-    /// Where a task stands among fixes.
     pub fn fix_family(&self, task: &TaskId) -> Result<FixFamily> {
         self.read_once(|conn| family(conn, task))
     }
 
-    /// Tasks that had fixes, in plan order.
     pub fn fix_records(&self) -> Result<Vec<(TaskId, FixRecord)>> {
         let sql = "SELECT t.id, coalesce(s.name, t.key, t.id) AS name,
                  json_group_array(a.key ORDER BY a.ordinal) AS fixes,
@@ -114,15 +108,7 @@ impl Store {
              LEFT JOIN task_sources s ON s.task_id = t.id
              LEFT JOIN fix_ends e ON e.task_id = t.id
              GROUP BY t.id ORDER BY t.position";
-        self.all(sql, [], |row| {
-            let record = FixRecord {
-                name: row.get("name")?,
-                fixes: row.json("fixes")?,
-                last_error: row.get("last_error")?,
-                end: row.word("ended", FinalState::read)?,
-            };
-            Ok((row.get("id")?, record))
-        })
+        self.all(sql, [])
     }
 
     /// The end of what the gate printed in a task's last counted failure.
@@ -130,7 +116,7 @@ impl Store {
         let sql = "SELECT gate_output FROM iteration_outcomes
              WHERE task_id = ?1 AND counted = 1 AND outcome <> 'done'
              ORDER BY attempt_number DESC LIMIT 1";
-        Ok(self.first(sql, [task], only)?.flatten())
+        Ok(self.first(sql, [task])?.flatten())
     }
 }
 
@@ -138,34 +124,20 @@ pub(super) fn link(conn: &Connection, task: &TaskId) -> Result<Option<FixLink>> 
     let sql = "SELECT f.*, (SELECT a.error FROM fix_attempts a JOIN tasks t ON t.id = f.task_id
              WHERE a.original_id = f.original_id AND a.key = coalesce(t.key, t.id)) AS error
          FROM fixes f WHERE f.task_id = ?1";
-    conn.first(sql, [task], |row| {
-        Ok(FixLink {
-            original: row.get("original_id")?,
-            root: row.get("root_id")?,
-            depth: row.get("depth")?,
-            coarse: row.get("coarse")?,
-            attempt_number: row.get("attempt_number")?,
-            error: row.get("error")?,
-        })
-    })
+    conn.first(sql, [task])
 }
 
 /// The root of a fix task, or the task itself.
 pub(super) fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
-    let root = conn.first("SELECT root_id FROM fixes WHERE task_id = ?1", [task], only)?;
+    let root = conn.first("SELECT root_id FROM fixes WHERE task_id = ?1", [task])?;
     Ok(root.flatten().unwrap_or_else(|| task.clone()))
-}
-
-fn original_of(conn: &Connection, task: &TaskId) -> Result<Option<TaskId>> {
-    let sql = "SELECT original_id FROM fixes WHERE task_id = ?1";
-    let original = conn.first(sql, [task], only)?;
-    Ok(original.flatten())
 }
 
 fn family(conn: &Connection, task: &TaskId) -> Result<FixFamily> {
     let mut chain = vec![task.clone()];
+    let original = "SELECT original_id FROM fixes WHERE task_id = ?1";
     while let Some(last) = chain.last()
-        && let Some(original) = original_of(conn, last)?
+        && let Some(original) = conn.first::<Option<TaskId>>(original, [last])?.flatten()
         && !chain.contains(&original)
     {
         chain.push(original);
@@ -173,37 +145,27 @@ fn family(conn: &Connection, task: &TaskId) -> Result<FixFamily> {
     let names = chain.iter().rev().map(|id| plan::name(conn, id));
     let mut names: Vec<String> = names.collect::<Result<_>>()?;
     let root = chain.last().unwrap_or(task);
-    let sql = "SELECT count(*) FROM fix_attempts WHERE root_id = ?1";
-    let below_root: i64 = conn.one(sql, [root], only)?;
     Ok(FixFamily {
         lineage: Lineage {
             failed: names.pop().unwrap_or_default(),
             above: names,
             fixes: keys(conn, task)?,
-            below_root: usize::try_from(below_root).unwrap_or_default(),
+            below_root: conn.one("SELECT count(*) FROM fix_attempts WHERE root_id = ?1", [root])?,
         },
         chain,
     })
 }
 
 fn keys(conn: &Connection, original: &TaskId) -> Result<Vec<String>> {
-    let sql = "SELECT key FROM fix_attempts WHERE original_id = ?1 ORDER BY ordinal";
-    conn.all(sql, [original], only)
+    conn.all("SELECT key FROM fix_attempts WHERE original_id = ?1 ORDER BY ordinal", [original])
 }
 
-/// What the block of a fix task is made from.
 pub(super) fn text(conn: &Connection, task: &Task, original: &str, original_id: &str) -> Result<FixText> {
-    let sql = "SELECT * FROM fix_attempts WHERE original_id = :original AND key = :key";
-    let values = named_params! { ":original": original_id, ":key": task.name() };
-    let found = conn.first(sql, values, |row| {
-        Ok(FixText {
-            original: String::new(),
-            error: row.get("error")?,
-            attempted: row.get("attempted")?,
-            category: row.get("category")?,
-        })
-    })?;
-    Ok(FixText { original: original.to_owned(), ..found.unwrap_or_default() })
+    let sql = "SELECT :name AS original, error, attempted, category FROM fix_attempts
+         WHERE original_id = :original AND key = :key";
+    let values = bind! { name: original, original: original_id, key: task.name() };
+    let found = conn.first(sql, values)?;
+    Ok(found.unwrap_or_else(|| FixText { original: original.to_owned(), ..FixText::default() }))
 }
 
 /// After an attempt: makes the fix task it asks for, ends a recovery, and skips what is no longer needed.
@@ -259,30 +221,22 @@ fn create(
     edit::depend(tx, original, &id)?;
     tx.insert(
         "fixes",
-        named_params! {
-            "task_id": id, "original_id": original, "root_id": root, "depth": depth,
-            "attempt_number": attempt_number, "coarse": fix.coarse,
+        bind! {
+            task_id: id, original_id: original, root_id: root, depth, attempt_number, coarse: fix.coarse,
         },
     )?;
     let key = fix.task.key.as_ref().map_or(id.as_str(), |key| key.as_str());
     note_attempt(tx, original, &root, key, &fix.text)?;
-    let sql = "UPDATE fix_ends SET last_error = NULL WHERE task_id = ?1";
-    tx.change(sql, [original])?;
-    Ok(())
+    tx.change("UPDATE fix_ends SET last_error = NULL WHERE task_id = ?1", [original])
 }
 
-/// Notes a fix of a task, once.
 fn note_attempt(tx: &Connection, original: &TaskId, root: &TaskId, key: &str, text: &FixText) -> Result<()> {
     tx.change(
         "INSERT INTO fix_attempts (original_id, ordinal, key, root_id, error, attempted, category)
          SELECT :original, coalesce(max(ordinal), 0) + 1, :key, :root, :error, :attempted, :category
          FROM fix_attempts WHERE original_id = :original",
-        named_params! {
-            ":original": original, ":key": key, ":root": root, ":error": text.error,
-            ":attempted": text.attempted, ":category": text.category,
-        },
-    )?;
-    Ok(())
+        bind! { original, key, root, error: text.error, attempted: text.attempted, category: text.category },
+    )
 }
 
 /// A limit was reached: the whole chain is blocked.
@@ -300,10 +254,10 @@ pub(super) fn end_recovery(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -
             status::set(tx, id, Status::Blocked, Some(reason), now)?;
         }
     }
-    let values = named_params! { "task_id": end.root, "end": end.end.to_string() };
+    let values = bind! { task_id: end.root, end: end.end.to_string() };
     tx.upsert("fix_ends", &["task_id"], values)?;
     if let Some(failed) = end.chain.first() {
-        let values = named_params! { "task_id": failed, "last_error": end.error };
+        let values = bind! { task_id: failed, last_error: end.error };
         tx.upsert("fix_ends", &["task_id"], values)?;
     }
     Ok(())
@@ -328,7 +282,6 @@ fn skip_fixes(tx: &Connection, original: &TaskId, reason: &str, now: Timestamp) 
          WHERE t.id <> ?1 AND t.status IN ('pending', 'blocked', 'failed')
              AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.task_id = t.id)",
         [original],
-        only,
     )?;
     for fix in open {
         status::set(tx, &fix, Status::Skipped, Some(reason), now)?;
@@ -369,9 +322,7 @@ pub(super) fn import(
             continue;
         };
         let (root, depth) = root_of(&task.name, original);
-        let values = named_params! {
-            "task_id": id, "original_id": original, "root_id": root, "depth": depth,
-        };
+        let values = bind! { task_id: id, original_id: original, root_id: root, depth };
         tx.insert_new("fixes", values)?;
         let error = task.title.strip_prefix("Fix: ").unwrap_or(&task.title);
         let text = FixText { original: name.to_owned(), error: error.to_owned(), ..FixText::default() };
@@ -389,7 +340,7 @@ pub(super) fn import(
         tx.change(
             "UPDATE fix_attempts SET error = :error WHERE original_id = :original AND ordinal = (
                  SELECT max(ordinal) FROM fix_attempts WHERE original_id = :original)",
-            named_params! { ":original": original, ":error": fixes.last_error },
+            bind! { original, error: fixes.last_error },
         )?;
     }
     Ok(())

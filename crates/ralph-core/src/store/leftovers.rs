@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use rusqlite::named_params;
-
-use super::sql::Statements;
+use super::sql::{Changes, Row, Statements, bind, record};
 use super::{Durability, Result, Store, fixes};
 use crate::model::{LeftoverFile, TaskId, Timestamp};
 
@@ -15,22 +13,28 @@ pub struct TreeSnapshot {
     pub task: TaskId,
     /// The tree's state as `git/` describes it.
     pub snapshot: String,
-    /// The branch that was worked on, where there was one.
     pub branch: Option<String>,
     /// When the last attempt on the task or on its fixes ended, as far as is known.
     pub ended_at: Option<Timestamp>,
+}
+
+record!(TreeSnapshot { task = "task_id", snapshot = "look", branch, ended_at via ended_at });
+record!(LeftoverFile { path, state });
+
+fn ended_at(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<Timestamp>> {
+    let (started, took): (Option<Timestamp>, Duration) = (row.get("started_at")?, row.get("duration_ms")?);
+    Ok(started.map(|started| started.plus(took)))
 }
 
 impl Store {
     /// Remembers the tree before a task's attempts, and the branch, until what they left is known.
     pub fn set_tree_snapshot(&mut self, task: &TaskId, snapshot: &str, branch: Option<&str>) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let values = named_params! { "task_id": task, "look": snapshot, "branch": branch };
+            let values = bind! { task_id: task, look: snapshot, branch };
             tx.upsert("first_looks", &["task_id"], values)
         })
     }
 
-    /// Remembered trees of which it is not known what the attempts left.
     pub fn tree_snapshots(&self) -> Result<Vec<TreeSnapshot>> {
         let sql = "WITH chain (root, id) AS (
                  SELECT task_id, task_id FROM first_looks
@@ -43,17 +47,7 @@ impl Store {
                  WHERE chain.root = l.task_id ORDER BY last.started_at DESC LIMIT 1)
              WHERE NOT EXISTS (SELECT 1 FROM claims JOIN chain ON chain.id = claims.task_id
                  WHERE chain.root = l.task_id)";
-        self.all(sql, [], |row| {
-            let started: Option<Timestamp> = row.get("started_at")?;
-            let took: Option<u64> = row.get("duration_ms")?;
-            let took = Duration::from_millis(took.unwrap_or(0));
-            Ok(TreeSnapshot {
-                task: row.get("task_id")?,
-                snapshot: row.get("look")?,
-                branch: row.get("branch")?,
-                ended_at: started.map(|started| started.plus(took)),
-            })
-        })
+        self.all(sql, [])
     }
 
     /// Remembers what attempts on a task left uncommitted, in place of what was known.
@@ -62,7 +56,7 @@ impl Store {
             tx.change("DELETE FROM left_work WHERE task_id = ?1", [task])?;
             tx.change("DELETE FROM first_looks WHERE task_id = ?1", [task])?;
             for LeftoverFile { path, state } in files {
-                let values = named_params! { "task_id": task, "path": path, "state": state };
+                let values = bind! { task_id: task, path, state };
                 tx.insert("left_work", values)?;
             }
             Ok(())
@@ -71,12 +65,9 @@ impl Store {
 
     /// What was left of every task that is not done.
     pub fn leftovers(&self) -> Result<Vec<(TaskId, LeftoverFile)>> {
-        let sql = "SELECT l.* FROM left_work l JOIN tasks t ON t.id = l.task_id
+        let sql = "SELECT l.task_id, l.path, l.state FROM left_work l JOIN tasks t ON t.id = l.task_id
              WHERE t.status NOT IN ('done', 'skipped') ORDER BY l.task_id, l.path";
-        self.all(sql, [], |row| {
-            let (path, state) = (row.get("path")?, row.get("state")?);
-            Ok((row.get("task_id")?, LeftoverFile { path, state }))
-        })
+        self.all(sql, [])
     }
 
     /// Whose work the changes of an attempt on a task are: a fix task works for the one at the root of its chain.
@@ -88,6 +79,6 @@ impl Store {
     pub fn is_recorded_commit(&self, commit: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM iteration_outcomes WHERE commit_after = ?1
              AND commit_before IS NOT ?1 AND outcome = 'done'";
-        self.read(|conn| conn.has(sql, [commit]))
+        self.has(sql, [commit])
     }
 }

@@ -17,7 +17,6 @@ mod learnings;
 mod leftovers;
 mod plan;
 mod plan_changes;
-mod records;
 mod runs;
 mod sources;
 mod sql;
@@ -29,16 +28,17 @@ use std::path::PathBuf;
 
 pub use agents_md::*;
 pub use breaker::*;
+pub use capture::*;
 pub use claims::*;
 pub use completion::*;
 pub use events::*;
 pub use experience::*;
 pub use fixes::*;
+pub use history::*;
 pub use learnings::*;
 pub use leftovers::*;
 pub use plan::*;
 pub use plan_changes::*;
-pub use records::*;
 pub use runs::*;
 pub use sources::*;
 pub use sqlite::{
@@ -49,7 +49,6 @@ use sqlite::Durability;
 
 use crate::model::{LearningId, LearningState, RunId, TaskId};
 
-/// Why the store refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no task `{0}`")]
@@ -77,7 +76,6 @@ pub enum StoreError {
     /// The file was written by a newer Ralph.
     #[error("{path} has schema version {found}; this Ralph supports versions up to {known}")]
     NewerSchema { path: PathBuf, found: u32, known: u32 },
-    /// There is no database, and none is to be made.
     #[error("there is no database at {path}")]
     Missing { path: PathBuf },
     /// The file was deleted, renamed or replaced while it was open.
@@ -92,7 +90,6 @@ pub enum StoreError {
     NotWritable { path: PathBuf, why: String },
     #[error("{path} is corrupt or not a database: {why}")]
     Damaged { path: PathBuf, why: String },
-    /// Anything else the engine says.
     #[error("database {path}: {source}")]
     Engine { path: PathBuf, source: rusqlite::Error },
 }

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, ToSql, named_params};
-use serde::ser::SerializeStruct;
+use rusqlite::Connection;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::sql::{Json, Row, Statements, Values, only, task_ref};
+use super::sql::{FromRow, Json, Row, Statements, Values, bind, line, record};
 use super::{Durability, Random, Result, Store, StoreError, breaker, claims, edit, fixes, status};
 use crate::event::TaskRef;
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp};
@@ -21,32 +20,21 @@ pub enum Scope {
     Below(Vec<TaskId>),
 }
 
-/// A scope in a statement on `tasks`.
-pub(super) struct ScopeSql<'s> {
-    /// Opens the statement.
-    pub with: &'static str,
-    /// Goes on with the condition.
-    pub and: &'static str,
-    roots: Option<Json<&'s [TaskId]>>,
-}
-
 impl Scope {
-    pub(super) fn sql(&self) -> ScopeSql<'_> {
-        let (with, and, roots) = match self {
-            Self::All => ("", "", None),
-            Self::Below(roots) => (SCOPE, " AND id IN scope", Some(Json(roots.as_slice()))),
+    /// Runs a statement on `tasks`, in which `{scope}` is a condition.
+    pub(super) fn rows<T: FromRow>(
+        &self,
+        db: &impl Statements,
+        sql: &str,
+        values: Values<'_>,
+    ) -> Result<Vec<T>> {
+        let Self::Below(roots) = self else {
+            return db.all(&sql.replace("{scope}", "1"), values);
         };
-        ScopeSql { with, and, roots }
-    }
-}
-
-impl ScopeSql<'_> {
-    /// These values and those of the scope.
-    pub(super) fn values<'v>(&'v self, values: Values<'v>) -> Vec<(&'v str, &'v dyn ToSql)> {
+        let roots = Json(roots);
         let mut values = values.to_vec();
-        let roots = self.roots.as_ref();
-        values.extend(roots.map(|roots| (":roots", roots as &dyn ToSql)));
-        values
+        values.push((":roots", &roots));
+        db.all(&format!("{SCOPE}{}", sql.replace("{scope}", "id IN scope")), values.as_slice())
     }
 }
 
@@ -57,17 +45,14 @@ const SCOPE: &str = "WITH RECURSIVE scope (id) AS (
     UNION SELECT i.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
         JOIN scope s ON c.task_id = s.id) ";
 
-/// The gate of a task that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenGate {
     pub task: TaskId,
-    /// The task's key, else its id.
     pub name: String,
     /// None where the task has no gate of its own.
     pub command: Option<String>,
 }
 
-/// How many tasks have each status, and how many of the done ones are verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct PlanCounts {
     pub total: u64,
@@ -85,8 +70,7 @@ pub struct PlanCounts {
 /// Programs also read the counts that follow from others.
 impl Serialize for PlanCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut counts = serializer.serialize_struct("PlanCounts", 10)?;
-        for (name, count) in [
+        serializer.collect_map([
             ("total", self.total),
             ("pending", self.pending),
             ("in_progress", self.in_progress),
@@ -97,15 +81,11 @@ impl Serialize for PlanCounts {
             ("blocked", self.blocked),
             ("skipped", self.skipped),
             ("waiting", self.pending),
-        ] {
-            counts.serialize_field(name, &count)?;
-        }
-        counts.end()
+        ])
     }
 }
 
 impl PlanCounts {
-    /// One task went from a status to another.
     pub fn moved(&mut self, from: Status, to: Status) {
         let count = self.of(from);
         *count = count.saturating_sub(1);
@@ -123,7 +103,6 @@ impl PlanCounts {
         }
     }
 
-    /// Done without a gate that passed.
     pub fn unverified(&self) -> u64 {
         self.done.saturating_sub(self.verified)
     }
@@ -157,7 +136,6 @@ impl PlanCounts {
     }
 }
 
-/// A task reduced to what the shape of the plan needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanNode {
     pub id: TaskId,
@@ -177,17 +155,14 @@ impl PlanNode {
     }
 }
 
-/// A task that is blocked or failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Held {
     pub task_id: TaskId,
     pub name: String,
     pub status: Status,
-    /// Why, where that is known.
     pub reason: Option<String>,
 }
 
-/// What a person says about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     Done,
@@ -204,7 +179,6 @@ pub enum Mark {
     Pending,
 }
 
-/// What to do with the children of a deleted task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Children {
     Refuse,
@@ -218,7 +192,6 @@ pub struct Deleted {
     pub freed: Vec<TaskId>,
 }
 
-/// A change of a task's gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateChange {
     /// Its number; later ones have higher ones.
@@ -228,8 +201,26 @@ pub struct GateChange {
     pub after: Option<String>,
 }
 
+record!(Task {
+    id, key, title via line, description, status, verified, done_by, phase, parent_id, priority, verify, files,
+    model, needs_human, reason via reason, created_at, updated_at, attempts, consecutive_failures, depends_on,
+    done_when, commit = "commit_message", markers,
+});
+record!(TaskMetrics {
+    total_attempts, consecutive_failures, stuck = "stuck_flag", difficulty = "difficulty_estimate", next_model,
+    lost_in_a_row,
+} reads { forgiven });
+record!(PlanNode { id, key, status, parent = "parent_id", own_work, depends_on, made_for });
+record!(Held { task_id = "id", name, status, reason via reason });
+record!(OpenGate { task = "id", name, command = "verify" });
+record!(GateChange { id = "number", task, before = "gate_before", after = "gate_after" });
+
+fn reason(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
+    let reason: Option<String> = row.get(name)?;
+    Ok(reason.map(|reason| text::one_line(&reason, 500)))
+}
+
 impl Store {
-    /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task> {
         let found = self.read(|conn| find(conn, name))?;
         found.ok_or_else(|| StoreError::UnknownTask(name.to_owned()))
@@ -238,32 +229,23 @@ impl Store {
     /// Tasks in plan order, those with `status` only if one is given.
     pub fn tasks(&self, status: Option<Status>) -> Result<Vec<Task>> {
         let wanted = "WHERE ?1 IS NULL OR t.status = ?1 ORDER BY t.position";
-        self.all(&format!("{TASK} {wanted}"), [status], task)
+        self.all(&format!("{TASK} {wanted}"), [status])
     }
 
-    /// A task's children in plan order.
     pub fn children(&self, id: &TaskId) -> Result<Vec<Task>> {
         let wanted = "WHERE t.parent_id = ?1 ORDER BY t.position";
-        self.all(&format!("{TASK} {wanted}"), [id], task)
+        self.all(&format!("{TASK} {wanted}"), [id])
     }
 
     /// Ids of tasks that could be claimed now, in the order they would be.
     pub fn ready(&self, scope: &Scope, limit: usize) -> Result<Vec<TaskId>> {
-        let scope = scope.sql();
-        let sql = format!(
-            "{} SELECT id FROM tasks WHERE ready = 1{} ORDER BY priority, position LIMIT :limit",
-            scope.with, scope.and
-        );
-        let limit = row_limit(limit);
-        let values = named_params! { ":limit": limit };
-        self.all(&sql, scope.values(values).as_slice(), only)
+        let sql = "SELECT id FROM tasks WHERE ready = 1 AND {scope} ORDER BY priority, position LIMIT :limit";
+        scope.rows(self, sql, bind! { limit: row_limit(limit) })
     }
 
     /// How many tasks have each status. Triggers keep the counts.
     pub fn counts(&self) -> Result<PlanCounts> {
-        let sql = "SELECT status, n, verified FROM task_counts";
-        let rows: Vec<(Status, u64, u64)> =
-            self.all(sql, [], |row| Ok((row.get("status")?, row.get("n")?, row.get("verified")?)))?;
+        let rows: Vec<(Status, u64, u64)> = self.all("SELECT status, n, verified FROM task_counts", [])?;
         let mut counts = PlanCounts::default();
         for (status, n, verified) in rows {
             counts.total += n;
@@ -273,58 +255,38 @@ impl Store {
         Ok(counts)
     }
 
-    /// How many tasks could be claimed now.
     pub fn ready_count(&self) -> Result<u64> {
-        self.one("SELECT count(*) FROM tasks WHERE ready = 1", [], only)
+        self.one("SELECT count(*) FROM tasks WHERE ready = 1", [])
     }
 
-    /// Tasks that are blocked or failed, in plan order.
     pub fn held(&self, limit: usize) -> Result<Vec<Held>> {
         let sql = "SELECT id, coalesce(key, id) AS name, status, reason FROM tasks
              WHERE status IN ('blocked', 'failed') ORDER BY position LIMIT ?1";
-        self.all(sql, [row_limit(limit)], |row| {
-            Ok(Held {
-                task_id: row.get("id")?,
-                name: row.get("name")?,
-                status: row.get("status")?,
-                reason: reason(row)?,
-            })
-        })
+        self.all(sql, [row_limit(limit)])
     }
 
     /// Tasks in scope that an agent may still be asked to do and that have no gate of their own; every such task where
     /// gates are off. Parents are done by their children.
     pub fn ungated(&self, scope: &Scope, gates_on: bool) -> Result<Vec<TaskRef>> {
-        let scope = scope.sql();
-        let sql = format!(
-            "{} SELECT id, key, title FROM tasks
+        let sql = "SELECT id, key, title FROM tasks
              WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
-                 AND (verify IS NULL OR NOT :gates_on){} ORDER BY position",
-            scope.with, scope.and
-        );
-        let values = named_params! { ":gates_on": gates_on };
-        self.all(&sql, scope.values(values).as_slice(), task_ref)
+                 AND (verify IS NULL OR NOT :gates_on) AND {scope} ORDER BY position";
+        scope.rows(self, sql, bind! { gates_on })
     }
 
     /// The models that unfinished tasks in scope ask for by themselves.
     pub fn task_models(&self, scope: &Scope) -> Result<Vec<String>> {
-        let scope = scope.sql();
-        let sql = format!(
-            "{} SELECT DISTINCT model FROM tasks
+        let sql = "SELECT DISTINCT model FROM tasks
              WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
-                 AND model IS NOT NULL{} ORDER BY position",
-            scope.with, scope.and
-        );
-        self.all(&sql, scope.values(named_params! {}).as_slice(), |row| row.get("model"))
+                 AND model IS NOT NULL AND {scope} ORDER BY position";
+        scope.rows(self, sql, &[])
     }
 
     /// The gates of tasks that are not finished, in plan order.
     pub fn open_gates(&self, limit: usize) -> Result<Vec<OpenGate>> {
         let sql = "SELECT id, coalesce(key, id) AS name, verify FROM tasks
              WHERE status NOT IN ('done', 'skipped') ORDER BY priority, position LIMIT ?1";
-        self.all(sql, [row_limit(limit)], |row| {
-            Ok(OpenGate { task: row.get("id")?, name: row.get("name")?, command: row.get("verify")? })
-        })
+        self.all(sql, [row_limit(limit)])
     }
 
     /// The plan's skeleton, for questions about the whole of it.
@@ -336,36 +298,19 @@ impl Store {
                          (SELECT c.task_id FROM changed_in i JOIN plan_changes c
                               ON c.id = i.change_id WHERE i.task_id = t.id)) AS made_for
              FROM tasks t ORDER BY t.priority, t.position";
-        self.all(sql, [], |row| {
-            Ok(PlanNode {
-                id: row.get("id")?,
-                key: row.get("key")?,
-                status: row.get("status")?,
-                parent: row.get("parent_id")?,
-                own_work: row.get("own_work")?,
-                depends_on: row.json("depends_on")?,
-                made_for: row.get("made_for")?,
-            })
-        })
+        self.all(sql, [])
     }
 
     /// The number of the last change of a gate; 0 where there is none.
     pub fn last_gate_change(&self) -> Result<i64> {
-        self.one("SELECT coalesce(max(id), 0) FROM gate_changes", [], only)
+        self.one("SELECT max(id) FROM gate_changes", [])
     }
 
     /// Changes of gates after that one, in order.
     pub fn gate_changes(&self, after: i64) -> Result<Vec<GateChange>> {
         let sql = "SELECT c.id AS number, t.id, t.key, t.title, c.gate_before, c.gate_after
              FROM gate_changes c JOIN tasks t ON t.id = c.task_id WHERE c.id > ?1 ORDER BY c.id";
-        self.all(sql, [after], |row| {
-            Ok(GateChange {
-                id: row.get("number")?,
-                task: task_ref(row)?,
-                before: row.get("gate_before")?,
-                after: row.get("gate_after")?,
-            })
-        })
+        self.all(sql, [after])
     }
 
     pub fn add_task(&mut self, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
@@ -383,7 +328,6 @@ impl Store {
         })
     }
 
-    /// Takes a person's word on a task.
     pub fn mark(&mut self, id: &TaskId, mark: &Mark, now: Timestamp) -> Result<()> {
         self.write(Durability::Power, |tx| {
             let task = known(tx, id)?;
@@ -412,7 +356,7 @@ impl Store {
                 let names = "SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1 ORDER BY position";
                 return Err(StoreError::HasChildren {
                     task: task.name().to_owned(),
-                    children: tx.all(names, [id], only)?,
+                    children: tx.all(names, [id])?,
                 });
             }
             // Deepest first, so that every parent's counters are kept while it is still there.
@@ -441,7 +385,7 @@ impl Store {
             known(tx, blocker)?;
             let added = edit::depend(tx, blocked, blocker)?;
             status::refuse_cycle(tx, blocked)?;
-            touch(tx, blocked, now)?;
+            edit::touch(tx, blocked, now)?;
             Ok(added)
         })
     }
@@ -450,23 +394,16 @@ impl Store {
     pub fn remove_dependency(&mut self, blocked: &TaskId, blocker: &TaskId, now: Timestamp) -> Result<bool> {
         self.write(Durability::Power, |tx| {
             let removed = edit::no_longer_depend(tx, blocked, blocker)?;
-            touch(tx, blocked, now)?;
+            edit::touch(tx, blocked, now)?;
             // A parent may have waited for nothing else.
             status::settle(tx, now)?;
             Ok(removed)
         })
     }
 
-    /// The kept counters of a task.
     pub fn metrics(&self, task: &TaskId) -> Result<TaskMetrics> {
         self.read(|conn| metrics(conn, task))
     }
-}
-
-fn touch(tx: &Connection, id: &TaskId, now: Timestamp) -> Result<()> {
-    let sql = "UPDATE tasks SET updated_at = :now WHERE id = :id";
-    tx.change(sql, named_params! { ":id": id, ":now": now })?;
-    Ok(())
 }
 
 pub(super) fn row_limit(most: usize) -> i64 {
@@ -474,49 +411,15 @@ pub(super) fn row_limit(most: usize) -> i64 {
 }
 
 const TASK: &str = "SELECT t.*, coalesce(m.total_attempts, 0) AS attempts,
-        coalesce(m.consecutive_failures, 0) AS failures_in_a_row,
+        coalesce(m.consecutive_failures, 0) AS consecutive_failures,
         (SELECT json_group_array(blocker_id) FROM (SELECT d.blocker_id FROM dependencies d
             LEFT JOIN tasks b ON b.id = d.blocker_id
             WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id)) AS depends_on
     FROM tasks t LEFT JOIN strategy_metrics m ON m.task_id = t.id";
 
-fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
-    Ok(Task {
-        id: row.get("id")?,
-        key: row.get("key")?,
-        title: row.line("title")?,
-        description: row.get("description")?,
-        status: row.get("status")?,
-        verified: row.get("verified")?,
-        done_by: row.word("done_by", DoneBy::parse)?,
-        phase: row.get("phase")?,
-        parent_id: row.get("parent_id")?,
-        priority: row.get("priority")?,
-        verify: row.get("verify")?,
-        files: row.json("files")?,
-        model: row.get("model")?,
-        needs_human: row.get("needs_human")?,
-        reason: reason(row)?,
-        created_at: row.get("created_at")?,
-        updated_at: row.get("updated_at")?,
-        attempts: row.get("attempts")?,
-        consecutive_failures: row.get("failures_in_a_row")?,
-        depends_on: row.json("depends_on")?,
-        done_when: row.get("done_when")?,
-        commit: row.get("commit_message")?,
-        markers: row.json("markers")?,
-    })
-}
-
-fn reason(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
-    let reason: Option<String> = row.get("reason")?;
-    Ok(reason.map(|reason| text::one_line(&reason, 500)))
-}
-
-/// The task with this id, else with this key.
 pub(super) fn find(conn: &Connection, name: &str) -> Result<Option<Task>> {
     let wanted = "WHERE t.id = ?1 OR t.key = ?1 ORDER BY t.id = ?1 DESC LIMIT 1";
-    conn.first(&format!("{TASK} {wanted}"), [name], task)
+    conn.first(&format!("{TASK} {wanted}"), [name])
 }
 
 pub(super) fn known(conn: &Connection, id: &TaskId) -> Result<Task> {
@@ -525,25 +428,11 @@ pub(super) fn known(conn: &Connection, id: &TaskId) -> Result<Task> {
 
 /// What people call a task.
 pub(super) fn name(conn: &Connection, id: &TaskId) -> Result<String> {
-    let sql = "SELECT coalesce(key, id) FROM tasks WHERE id = ?1";
-    conn.one(sql, [id], only)
+    conn.one("SELECT coalesce(key, id) FROM tasks WHERE id = ?1", [id])
 }
 
-/// The counters of a task; zeros where it never ran.
 pub(super) fn metrics(conn: &Connection, task: &TaskId) -> Result<TaskMetrics> {
-    let sql = "SELECT * FROM strategy_metrics WHERE task_id = ?1";
-    let found = conn.first(sql, [task], |row| {
-        Ok(TaskMetrics {
-            total_attempts: row.get("total_attempts")?,
-            consecutive_failures: row.get("consecutive_failures")?,
-            stuck: row.get("stuck_flag")?,
-            difficulty: row.word("difficulty_estimate", crate::model::Difficulty::parse)?,
-            next_model: row.get("next_model")?,
-            lost_in_a_row: row.get("lost_in_a_row")?,
-            forgiven: row.get("forgiven")?,
-        })
-    })?;
-    Ok(found.unwrap_or_default())
+    Ok(conn.first("SELECT * FROM strategy_metrics WHERE task_id = ?1", [task])?.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Changes of the plan that agents asked for: made in the transaction of their attempt, or refused and remembered.
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Json, Statements, only};
-use super::{Capture, Random, Result, Side, Store, StoreError, edit, fixes, plan, status};
+use super::sql::{Changes, Json, Statements, bind, record};
+use super::{Capture, Random, Result, Side, Store, StoreError, edit, plan, status};
 use crate::model::{Key, NewTask, TaskId, Timestamp};
 
 /// A change of the plan that is to be made with the attempt that asked for it.
@@ -12,13 +12,11 @@ use crate::model::{Key, NewTask, TaskId, Timestamp};
 pub struct PlanChange {
     /// `SPLIT_TASK`, `ADD_PREREQUISITE`, `ADD_FOLLOWUP`; none where it could not be read.
     pub kind: Option<String>,
-    /// Why the agent wants it.
     pub reasoning: String,
     /// What is to be done, or why it is not.
     pub outcome: std::result::Result<NewTasks, String>,
 }
 
-/// Tasks that a change of the plan adds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewTasks {
     /// In order; each may name earlier ones.
@@ -31,7 +29,6 @@ pub struct NewTasks {
     pub depth: u32,
 }
 
-/// A task that is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needed {
     New(Key),
@@ -44,50 +41,35 @@ pub enum Needed {
 pub struct PlanChangeRow {
     pub attempt_number: u32,
     pub kind: Option<String>,
-    /// Why the agent wanted it.
     pub reasoning: String,
     /// Why it was refused; none where it was made.
     pub refusal: Option<String>,
-    /// Keys of the tasks it added.
     pub tasks: Vec<String>,
 }
 
-/// How far a task may still change the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeStanding {
-    /// Changes it has had made.
     pub made: u32,
     /// How many changes lie between it and its author's plan.
     pub depth: u32,
 }
 
+record!(PlanChangeRow { attempt_number, kind, reasoning, refusal, tasks });
+record!(ChangeStanding { made, depth });
+
 impl Store {
-    /// Changes of the plan that were asked for in attempts on a task, oldest first.
     pub fn plan_changes(&self, task: &TaskId) -> Result<Vec<PlanChangeRow>> {
-        let sql = "SELECT * FROM plan_changes WHERE task_id = ?1 ORDER BY id";
-        self.all(sql, [task], |row| {
-            Ok(PlanChangeRow {
-                attempt_number: row.get("attempt_number")?,
-                kind: row.get("kind")?,
-                reasoning: row.get("reasoning")?,
-                refusal: row.get("refusal")?,
-                tasks: row.json("tasks")?,
-            })
-        })
+        self.all("SELECT * FROM plan_changes WHERE task_id = ?1 ORDER BY id", [task])
     }
 
     /// How far a task may still change the plan. A fix task stands where the task it fixes does.
     pub fn change_standing(&self, task: &TaskId) -> Result<ChangeStanding> {
-        self.read(|conn| {
-            let root = fixes::root_of(conn, task)?;
-            let sql = "SELECT count(*) FROM plan_changes WHERE task_id = ?1 AND refusal IS NULL";
-            let made = conn.one(sql, [task], only)?;
-            let sql = "SELECT depth FROM changed_in WHERE task_id IN (:task, :root)
-                 ORDER BY task_id = :task DESC LIMIT 1";
-            let values = named_params! { ":task": task, ":root": root };
-            let depth: Option<u32> = conn.first(sql, values, only)?;
-            Result::Ok(ChangeStanding { made, depth: depth.unwrap_or(0) })
-        })
+        let root = self.work_owner(task)?;
+        let sql = "SELECT
+                 (SELECT count(*) FROM plan_changes WHERE task_id = :task AND refusal IS NULL) AS made,
+                 (SELECT depth FROM changed_in WHERE task_id IN (:task, :root)
+                  ORDER BY task_id = :task DESC LIMIT 1) AS depth";
+        self.one(sql, bind! { task, root })
     }
 
     /// A task's name and everything it waits for: dependencies and children, by name.
@@ -98,12 +80,11 @@ impl Store {
         let sql = "SELECT coalesce(t.key, t.id) FROM dependencies d
                  JOIN tasks t ON t.id = d.blocker_id WHERE d.blocked_id = ?1
              UNION SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1";
-        let awaited = self.all(sql, [&task.id], only)?;
+        let awaited = self.all(sql, [&task.id])?;
         Ok(Some((task.name().to_owned(), awaited)))
     }
 }
 
-/// After an attempt: makes the changes it asked for.
 pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> Result<()> {
     let (task, now) = (&capture.attempt.task_id, capture.attempt.ended_at());
     // The last task that an earlier request of the same answer added after the original.
@@ -131,16 +112,15 @@ pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> R
         let names = names.collect::<Result<Vec<_>>>()?;
         tx.insert(
             "plan_changes",
-            named_params! {
-                "task_id": task, "attempt_number": capture.attempt.attempt_number, "run_id": capture.attempt.run_id,
-                "kind": change.kind, "reasoning": change.reasoning, "refusal": refusal,
-                "tasks": Json(names), "at": now,
+            bind! {
+                task_id: task, attempt_number: capture.attempt.attempt_number, run_id: capture.attempt.run_id,
+                kind: change.kind, reasoning: change.reasoning, refusal, tasks: Json(names), at: now,
             },
         )?;
         let number = tx.last_insert_rowid();
         let depth = change.outcome.as_ref().map_or(0, |new| new.depth);
         for id in &added {
-            let values = named_params! { "task_id": id, "change_id": number, "depth": depth };
+            let values = bind! { task_id: id, change_id: number, depth };
             tx.insert("changed_in", values)?;
         }
     }

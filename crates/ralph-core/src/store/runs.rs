@@ -1,12 +1,9 @@
 //! Runs: how they start and end, what people ask of them, which usage limits agents met, and what was spent.
 
-use std::time::Duration;
-
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 use serde::Serialize;
 
-use super::claims::owner;
-use super::sql::{Row, Statements, only};
+use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::{
     Capture, Durability, Owner, Random, Result, Store, breaker, capture, claims, events, plan, status,
 };
@@ -14,7 +11,6 @@ use crate::decide::Standing;
 use crate::event::RunEvent;
 use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp, Token, names};
 
-/// A run about to start.
 #[derive(Clone, Debug)]
 pub struct NewRun {
     pub id: RunId,
@@ -46,7 +42,6 @@ pub struct RunRow {
     pub exit_code: Option<i32>,
     #[serde(flatten)]
     pub owner: Owner,
-    /// Counted attempts.
     pub attempts: u64,
     pub done: u64,
     #[serde(flatten)]
@@ -54,7 +49,6 @@ pub struct RunRow {
     /// Until when it may be taken to live, where its process cannot be seen.
     #[serde(skip)]
     pub expires_at: Option<Timestamp>,
-    /// What a person asked it to do.
     pub request: Option<RunRequest>,
     /// The file it prints to when it is detached.
     pub output: Option<String>,
@@ -63,9 +57,7 @@ pub struct RunRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunRates {
     pub done: u32,
-    /// Counted attempts.
     pub counted: u32,
-    /// What attempts cost, uncounted ones included.
     pub cost: Cost,
 }
 
@@ -73,7 +65,6 @@ pub struct RunRates {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunRequest {
-    /// To start nothing until it is resumed.
     Pause,
     /// To end after the attempt under way.
     Stop,
@@ -84,7 +75,6 @@ names!(RunRequest {
     Stop => "stop",
 });
 
-/// A usage limit that was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentLimit {
     pub until: Timestamp,
@@ -94,7 +84,6 @@ pub struct AgentLimit {
 impl AgentLimit {
     /// When it ends, for somebody whose clock shows `now`. A clock that was set back since it was met does not make it
     /// longer than it was.
-    #[must_use]
     pub fn ends(&self, now: Timestamp) -> Timestamp {
         match self.met_at {
             Some(met) if now < met => now.plus(self.until.since(met)),
@@ -111,16 +100,42 @@ pub struct RememberedLimit {
     pub met_at: Option<Timestamp>,
 }
 
+record!(RunRow {
+    id,
+    started_at,
+    ended_at,
+    outcome,
+    exit_code,
+    owner,
+    attempts,
+    done,
+    cost,
+    expires_at,
+    request,
+    output,
+});
+record!(RunRates { done, counted = "attempts", cost });
+record!(AgentLimit { until, met_at });
+record!(RememberedLimit { agent, until, met_at });
+record!(SpentOnTask { usd, time, estimated });
+
+/// From the columns `cost_usd`, `cost_unknown` and `cost_estimated`, a number of attempts.
+impl FromRow for Cost {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let cost = Self::new(row.get("cost_usd")?, row.get("cost_unknown")?);
+        Ok(cost.estimated(row.get("cost_estimated")?))
+    }
+}
+
 impl Store {
     pub fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
         self.write(Durability::Process, |tx| {
             tx.insert(
                 "runs",
-                named_params! {
-                    "id": run.id, "started_at": run.started_at, "settings": run.settings,
-                    "host": run.owner.host, "pid": run.owner.pid,
-                    "pid_started": run.owner.pid_started, "output": run.output,
-                    "expires_at": run.expires_at, "defaults_revision": run.defaults_revision,
+                bind! {
+                    id: run.id, started_at: run.started_at, settings: run.settings, host: run.owner.host,
+                    pid: run.owner.pid, pid_started: run.owner.pid_started, output: run.output,
+                    expires_at: run.expires_at, defaults_revision: run.defaults_revision,
                 },
             )?;
             // An old file may hold parents whose children are done.
@@ -131,7 +146,7 @@ impl Store {
 
     /// The newest built-in defaults that any run was made with: 0 by a Ralph that did not record it; none without a run.
     pub fn defaults_revision(&self) -> Result<Option<u32>> {
-        self.one("SELECT max(defaults_revision) FROM runs", [], only)
+        self.one("SELECT max(defaults_revision) FROM runs", [])
     }
 
     pub fn end_run(&mut self, end: &RunEnd, event: &RunEvent) -> Result<()> {
@@ -139,44 +154,33 @@ impl Store {
             tx.change(
                 "UPDATE runs SET ended_at = :at, outcome = :outcome, exit_code = :code
                  WHERE id = :id",
-                named_params! {
-                    ":id": end.id, ":at": end.ended_at, ":outcome": end.outcome,
-                    ":code": end.exit_code,
-                },
+                bind! { id: end.id, at: end.ended_at, outcome: end.outcome, code: end.exit_code },
             )?;
             events::append(tx, event)
         })
     }
 
-    /// Runs that have not ended, by their own account.
     pub fn open_runs(&self) -> Result<Vec<RunRow>> {
-        let sql = "SELECT * FROM runs WHERE ended_at IS NULL ORDER BY started_at";
-        self.all(sql, [], run)
+        self.all("SELECT * FROM runs WHERE ended_at IS NULL ORDER BY started_at", [])
     }
 
     /// Marks a run whose process died as ended.
     pub fn close_dead_run(&mut self, id: &RunId, now: Timestamp) -> Result<()> {
         let sql = "UPDATE runs SET ended_at = :now, outcome = 'lost'
              WHERE id = :id AND ended_at IS NULL";
-        self.change(Durability::Process, sql, named_params! { ":id": id, ":now": now })?;
-        Ok(())
+        self.change(Durability::Process, sql, bind! { id, now })
     }
 
     pub fn last_run(&self) -> Result<Option<RunRow>> {
-        let sql = "SELECT * FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1";
-        self.first(sql, [], run)
+        self.first("SELECT * FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1", [])
     }
 
     pub fn run(&self, id: &RunId) -> Result<Option<RunRow>> {
-        self.first("SELECT * FROM runs WHERE id = ?1", [id], run)
+        self.first("SELECT * FROM runs WHERE id = ?1", [id])
     }
 
-    /// Attempts of a run so far.
     pub fn run_rates(&self, id: &RunId) -> Result<RunRates> {
-        let rates = self.first("SELECT * FROM runs WHERE id = ?1", [id], |row| {
-            Ok(RunRates { done: row.get("done")?, counted: row.get("attempts")?, cost: cost(row)? })
-        })?;
-        Ok(rates.unwrap_or_default())
+        Ok(self.first("SELECT * FROM runs WHERE id = ?1", [id])?.unwrap_or_default())
     }
 
     /// Records an attempt: outcome, report, learnings, metrics, task status and events, all of it or nothing. `settle` is
@@ -212,48 +216,40 @@ impl Store {
     pub fn ask_run(&mut self, run: &RunId, request: RunRequest) -> Result<bool> {
         let sql = "UPDATE runs SET request = :request WHERE id = :run AND ended_at IS NULL
              AND (request IS NOT 'stop' OR :request = 'stop')";
-        let values = named_params! { ":run": run, ":request": request };
-        Ok(self.change(Durability::Process, sql, values)? > 0)
+        let values = bind! { run, request };
+        Ok(self.changed(Durability::Process, sql, values)? > 0)
     }
 
     /// Takes back that a run was asked to pause. `false` if it was not.
     pub fn resume_run(&mut self, run: &RunId) -> Result<bool> {
         let sql = "UPDATE runs SET request = NULL
              WHERE id = ?1 AND ended_at IS NULL AND request = 'pause'";
-        Ok(self.change(Durability::Process, sql, [run])? > 0)
+        Ok(self.changed(Durability::Process, sql, [run])? > 0)
     }
 
-    /// What a run is asked to do.
     pub fn asked_of(&self, run: &RunId) -> Result<Option<RunRequest>> {
-        let sql = "SELECT request FROM runs WHERE id = ?1";
-        let asked = self.first(sql, [run], |row| row.word("request", RunRequest::parse))?;
-        Ok(asked.flatten())
+        Ok(self.first("SELECT request FROM runs WHERE id = ?1", [run])?.flatten())
     }
 
     /// Notes that `ralph stop` is about to send a run the signal that ends it.
     pub fn note_stop(&mut self, run: &RunId) -> Result<()> {
         let sql = "UPDATE runs SET stop_sent = 1 WHERE id = ?1";
-        self.change(Durability::Process, sql, [run])?;
-        Ok(())
+        self.change(Durability::Process, sql, [run])
     }
 
     /// Whether the signal that ends a run comes from `ralph stop`.
     pub fn stop_was_sent(&self, run: &RunId) -> Result<bool> {
-        self.read(|conn| conn.has("SELECT 1 FROM runs WHERE id = ?1 AND stop_sent", [run]))
+        self.has("SELECT 1 FROM runs WHERE id = ?1 AND stop_sent", [run])
     }
 
     /// The limit an agent met last, which may be over.
     pub fn agent_limit(&self, agent: &str) -> Result<Option<AgentLimit>> {
-        let sql = "SELECT * FROM agent_limits WHERE agent = ?1";
-        self.first(sql, [agent], limit)
+        self.first("SELECT * FROM agent_limits WHERE agent = ?1", [agent])
     }
 
-    /// Remembers until when an agent is limited.
     pub fn set_agent_limit(&mut self, agent: &str, limit: &AgentLimit, reason: &str) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let values = named_params! {
-                "agent": agent, "until": limit.until, "reason": reason, "met_at": limit.met_at,
-            };
+            let values = bind! { agent, until: limit.until, reason, met_at: limit.met_at };
             tx.upsert("agent_limits", &["agent"], values)
         })
     }
@@ -262,47 +258,35 @@ impl Store {
     pub fn end_agent_limit(&mut self, agent: &str, waited: &AgentLimit, now: Timestamp) -> Result<()> {
         let sql = "UPDATE agent_limits SET until = :now, met_at = :now
              WHERE agent = :agent AND until = :until";
-        let values = named_params! { ":agent": agent, ":until": waited.until, ":now": now };
-        self.change(Durability::Process, sql, values)?;
-        Ok(())
+        let values = bind! { agent, until: waited.until, now };
+        self.change(Durability::Process, sql, values)
     }
 
     /// Every limit that is not over, by the agents' names.
     pub fn agent_limits(&self, now: Timestamp) -> Result<Vec<RememberedLimit>> {
-        let sql = "SELECT * FROM agent_limits ORDER BY agent";
-        let mut all: Vec<RememberedLimit> = self.all(sql, [], |row| {
-            let limit = limit(row)?;
-            Ok(RememberedLimit { agent: row.get("agent")?, until: limit.ends(now), met_at: limit.met_at })
-        })?;
-        all.retain(|limit| limit.until > now);
+        let mut all: Vec<RememberedLimit> = self.all("SELECT * FROM agent_limits ORDER BY agent", [])?;
+        all.retain_mut(|limit| {
+            limit.until = AgentLimit { until: limit.until, met_at: limit.met_at }.ends(now);
+            limit.until > now
+        });
         Ok(all)
     }
 
     pub fn forget_limits(&mut self, agent: Option<&str>) -> Result<()> {
         let sql = "DELETE FROM agent_limits WHERE ?1 IS NULL OR agent = ?1";
-        self.change(Durability::Process, sql, [agent])?;
-        Ok(())
+        self.change(Durability::Process, sql, [agent])
     }
 
     /// What was spent on the day (UTC) of this moment, by all runs.
     pub fn spent_on_day(&self, of: Timestamp) -> Result<Cost> {
         let sql = "SELECT cost_usd, 0 AS cost_unknown, cost_estimated FROM spending WHERE day = ?1";
-        let spent = self.first(sql, [day(of)], cost)?;
-        Ok(spent.unwrap_or_default())
+        Ok(self.first(sql, [day(of)])?.unwrap_or_default())
     }
 
-    /// What was spent on a task, by all runs.
     pub fn spent_on_task(&self, task: &TaskId) -> Result<SpentOnTask> {
-        let sql = "SELECT coalesce(sum(cost_usd), 0.0) AS usd, coalesce(sum(duration_ms), 0) AS ms,
-                 coalesce(max(cost_estimated), 0) AS estimated
+        let sql = "SELECT sum(cost_usd) AS usd, sum(duration_ms) AS time, max(cost_estimated) AS estimated
              FROM iteration_outcomes WHERE task_id = ?1";
-        self.one(sql, [task], |row| {
-            Ok(SpentOnTask {
-                usd: row.get("usd")?,
-                time: Duration::from_millis(row.get("ms")?),
-                estimated: row.get("estimated")?,
-            })
-        })
+        self.one(sql, [task])
     }
 }
 
@@ -312,41 +296,12 @@ pub(super) fn spend(tx: &Connection, at: Timestamp, cost: AttemptCost) -> Result
         "INSERT INTO spending (day, cost_usd, cost_estimated) VALUES (:day, :usd, :estimated)
          ON CONFLICT (day) DO UPDATE SET cost_usd = cost_usd + excluded.cost_usd,
              cost_estimated = cost_estimated + excluded.cost_estimated",
-        named_params! { ":day": day(at), ":usd": cost.usd, ":estimated": cost.estimated },
-    )?;
-    Ok(())
+        bind! { day: day(at), usd: cost.usd, estimated: cost.estimated },
+    )
 }
 
-/// The day of a moment, as times are stored.
 fn day(of: Timestamp) -> String {
     of.to_string().chars().take(10).collect()
-}
-
-/// Reads `cost_usd`, `cost_unknown` and `cost_estimated`, a number of attempts.
-pub(super) fn cost(row: &Row<'_>) -> rusqlite::Result<Cost> {
-    let cost = Cost::new(row.get("cost_usd")?, row.get("cost_unknown")?);
-    Ok(cost.estimated(row.flag("cost_estimated")?))
-}
-
-fn limit(row: &Row<'_>) -> rusqlite::Result<AgentLimit> {
-    Ok(AgentLimit { until: row.get("until")?, met_at: row.get("met_at")? })
-}
-
-fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
-    Ok(RunRow {
-        id: row.get("id")?,
-        started_at: row.get("started_at")?,
-        ended_at: row.get("ended_at")?,
-        outcome: row.get("outcome")?,
-        exit_code: row.get("exit_code")?,
-        owner: owner(row)?,
-        attempts: row.get("attempts")?,
-        done: row.get("done")?,
-        cost: cost(row)?,
-        expires_at: row.get("expires_at")?,
-        request: row.word("request", RunRequest::parse)?,
-        output: row.get("output")?,
-    })
 }
 
 #[cfg(test)]

@@ -1,98 +1,118 @@
-//! How statements are run, and how columns become domain types and back.
+//! How statements are run, and how rows become records and records rows.
 //!
-//! Columns are read by name and values are bound by name; a statement with a single value may call it `?1`. Nothing that
-//! a newer or damaged file might hold panics.
+//! [`record!`] lists the columns of a record once, for reading and writing. Values are bound by name; a statement with a
+//! single value may call it `?1`. Whatever another program or another Ralph may have written, reading it never panics.
 
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use std::cell::OnceCell;
+use std::time::Duration;
+
+use rusqlite::types::{FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Params, params_from_iter};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::value::{Error as NotRead, SeqDeserializer};
+use serde::de::{Deserialize, DeserializeOwned};
 
-use super::{Purpose, Result, RunRequest};
+use super::{Purpose, Result, RunRequest, StoreError};
+use crate::breaker::BreakerState;
 use crate::event::TaskRef;
 use crate::model::{
-    Difficulty, DoneBy, GateOutcome, Key, LearningId, Outcome, Phase, RunId, Source, Status, TaskId,
-    Timestamp, Token,
+    Difficulty, DoneBy, ErrorType, GateOutcome, Key, LearningId, LearningState, MarkSource, Outcome, Phase,
+    RunId, Source, Status, TaskId, Timestamp, Token,
 };
+use crate::recovery::FinalState;
 use crate::text;
 
-/// Columns and their values, as `named_params!` makes them.
+/// Values with their names, as [`bind!`] makes them.
 pub(super) type Values<'v> = &'v [(&'v str, &'v dyn ToSql)];
+
+/// Values for a statement, which calls them `:name`, or for the columns of a row. `bind! { id }` is `bind! { id: id }`.
+macro_rules! bind {
+    ($($name:ident $(: $value:expr)?),* $(,)?) => {
+        &[$((concat!(":", stringify!($name)), &bind!(@value $name $($value)?) as &dyn rusqlite::ToSql)),*]
+            as $crate::store::sql::Values<'_>
+    };
+    (@value $name:ident) => { $name };
+    (@value $name:ident $value:expr) => { $value };
+}
+
+pub(super) use bind;
+
+/// The column that a value is for.
+fn column(name: &str) -> &str {
+    name.trim_start_matches(':')
+}
 
 /// The ways to run a statement. Each statement is prepared once per connection.
 pub(super) trait Statements {
-    fn all<T, C: FromIterator<T>>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<C>;
-    /// The first row, if there is one.
-    fn first<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>>;
+    fn connection(&self) -> &Connection;
+
+    /// What an error of the engine means to people.
+    fn explain(&self, error: rusqlite::Error) -> StoreError {
+        error.into()
+    }
+
+    fn all<T: FromRow, C: FromIterator<T>>(&self, sql: &str, params: impl Params) -> Result<C> {
+        let names = OnceCell::new();
+        let read = || -> rusqlite::Result<C> {
+            let mut statement = self.connection().prepare_cached(sql)?;
+            let rows =
+                statement.query_map(params, |row| T::from_row(&Row { row, names: &names, next: 0 }))?;
+            rows.collect()
+        };
+        read().map_err(|error| self.explain(error))
+    }
+
+    fn first<T: FromRow>(&self, sql: &str, params: impl Params) -> Result<Option<T>> {
+        let names = OnceCell::new();
+        let read = || {
+            let mut statement = self.connection().prepare_cached(sql)?;
+            statement.query_row(params, |row| T::from_row(&Row { row, names: &names, next: 0 })).optional()
+        };
+        read().map_err(|error| self.explain(error))
+    }
+
     /// The first row, which must exist.
-    fn one<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T>;
-    /// Whether there is a row.
-    fn has(&self, sql: &str, params: impl Params) -> Result<bool>;
-    /// Changes rows; returns how many.
-    fn change(&self, sql: &str, params: impl Params) -> Result<usize>;
-    fn insert(&self, table: &str, values: Values<'_>) -> Result<()>;
-    /// Inserts a row unless there is one with its key.
-    fn insert_new(&self, table: &str, values: Values<'_>) -> Result<()>;
-    /// Inserts a row, or replaces these values in the one with the same `key` columns.
-    fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()>;
-}
-
-impl Statements for Connection {
-    fn all<T, C: FromIterator<T>>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<C> {
-        let mut statement = self.prepare_cached(sql)?;
-        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        let names = Some(names.as_slice());
-        let rows = statement.query_map(params, |row| read(&Row { row, names }))?;
-        Ok(rows.collect::<rusqlite::Result<C>>()?)
-    }
-
-    fn first<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>> {
-        let mut statement = self.prepare_cached(sql)?;
-        let row = statement.query_row(params, |row| read(&Row { row, names: None }));
-        Ok(row.optional()?)
-    }
-
-    fn one<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T> {
-        let mut statement = self.prepare_cached(sql)?;
-        Ok(statement.query_row(params, |row| read(&Row { row, names: None }))?)
+    fn one<T: FromRow>(&self, sql: &str, params: impl Params) -> Result<T> {
+        let first = self.first(sql, params)?;
+        first.ok_or_else(|| self.explain(rusqlite::Error::QueryReturnedNoRows))
     }
 
     fn has(&self, sql: &str, params: impl Params) -> Result<bool> {
-        Ok(self.prepare_cached(sql)?.exists(params)?)
+        let found = self.connection().prepare_cached(sql).and_then(|mut statement| statement.exists(params));
+        found.map_err(|error| self.explain(error))
+    }
+}
+
+impl Statements for Connection {
+    fn connection(&self) -> &Connection {
+        self
+    }
+}
+
+/// Statements that change rows; they run inside a transaction.
+pub(super) trait Changes {
+    /// Returns how many rows were changed.
+    fn changed(&self, sql: &str, params: impl Params) -> Result<usize>;
+    fn change(&self, sql: &str, params: impl Params) -> Result<()>;
+    fn insert(&self, table: &str, values: Values<'_>) -> Result<()>;
+    /// Inserts a row unless there is one with its key.
+    fn insert_new(&self, table: &str, values: Values<'_>) -> Result<()>;
+    /// Inserts a record, and further values into the same row.
+    fn insert_record(&self, table: &str, record: &impl ToRow, more: Values<'_>) -> Result<()>;
+    fn upsert_record(&self, table: &str, key: &[&str], record: &impl ToRow, more: Values<'_>) -> Result<()>;
+    /// Inserts a row, or replaces these values in the one with the same `key` columns.
+    fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()>;
+    /// Replaces the values of a record in the rows with that key; returns how many there are.
+    fn update_record(&self, table: &str, record: &impl ToRow, key: Values<'_>) -> Result<usize>;
+}
+
+impl Changes for Connection {
+    fn changed(&self, sql: &str, params: impl Params) -> Result<usize> {
+        Ok(self.prepare_cached(sql)?.execute(params)?)
     }
 
-    fn change(&self, sql: &str, params: impl Params) -> Result<usize> {
-        Ok(self.prepare_cached(sql)?.execute(params)?)
+    fn change(&self, sql: &str, params: impl Params) -> Result<()> {
+        self.changed(sql, params).map(drop)
     }
 
     fn insert(&self, table: &str, values: Values<'_>) -> Result<()> {
@@ -103,114 +123,323 @@ impl Statements for Connection {
         insert_with(self, table, values, " ON CONFLICT DO NOTHING")
     }
 
+    fn insert_record(&self, table: &str, record: &impl ToRow, more: Values<'_>) -> Result<()> {
+        let columns = record.columns();
+        self.insert(table, &joined(&columns, more))
+    }
+
+    fn upsert_record(&self, table: &str, key: &[&str], record: &impl ToRow, more: Values<'_>) -> Result<()> {
+        let columns = record.columns();
+        self.upsert(table, key, &joined(&columns, more))
+    }
+
     fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()> {
-        let names = values.iter().map(|(name, _)| name);
-        let replaced: Vec<String> = names
-            .filter(|name| !key.contains(name))
-            .map(|name| format!("{name} = excluded.{name}"))
-            .collect();
+        let replaced = values.iter().map(|(name, _)| column(name)).filter(|name| !key.contains(name));
+        let replaced: Vec<String> = replaced.map(|name| format!("{name} = excluded.{name}")).collect();
         let (key, replaced) = (key.join(", "), replaced.join(", "));
-        let conflict = format!(" ON CONFLICT ({key}) DO UPDATE SET {replaced}");
-        insert_with(self, table, values, &conflict)
+        insert_with(self, table, values, &format!(" ON CONFLICT ({key}) DO UPDATE SET {replaced}"))
+    }
+
+    fn update_record(&self, table: &str, record: &impl ToRow, key: Values<'_>) -> Result<usize> {
+        let columns = record.columns();
+        let set: Vec<String> = columns.iter().map(|(name, _)| format!("{name} = ?")).collect();
+        let wanted: Vec<String> = key.iter().map(|(name, _)| format!("{} = ?", column(name))).collect();
+        let sql = format!("UPDATE {table} SET {} WHERE {}", set.join(", "), wanted.join(" AND "));
+        let values = columns.iter().map(|(_, value)| value as &dyn ToSql);
+        self.changed(&sql, params_from_iter(values.chain(key.iter().map(|(_, value)| *value))))
     }
 }
 
+/// The columns of a record and further values.
+fn joined<'v>(
+    columns: &'v [(&'static str, ToSqlOutput<'_>)],
+    more: Values<'v>,
+) -> Vec<(&'v str, &'v dyn ToSql)> {
+    let columns = columns.iter().map(|(name, value)| (*name, value as &dyn ToSql));
+    columns.chain(more.iter().copied()).collect()
+}
+
 fn insert_with(conn: &Connection, table: &str, values: Values<'_>, conflict: &str) -> Result<()> {
-    let names: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = values.iter().map(|(name, _)| column(name)).collect();
     let (names, marks) = (names.join(", "), vec!["?"; values.len()].join(", "));
     let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks}){conflict}");
-    conn.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))?;
-    Ok(())
+    conn.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))
 }
 
 /// A row whose columns are read by name.
 pub(super) struct Row<'r> {
     row: &'r rusqlite::Row<'r>,
-    /// Where many rows are read: looked up once, because asking SQLite for names takes longer than reading a value.
-    names: Option<&'r [String]>,
+    /// Asked for once per statement, because asking SQLite for names takes longer than reading a value.
+    names: &'r OnceCell<Vec<String>>,
+    /// The column that a value without a name is read from.
+    next: usize,
 }
 
 impl Row<'_> {
-    pub fn get<T: FromSql>(&self, name: &str) -> rusqlite::Result<T> {
-        self.row.get(self.index(name)?)
+    pub fn get<T: Column>(&self, name: &str) -> rusqlite::Result<T> {
+        let statement = self.row.as_ref();
+        let names = self.names.get_or_init(|| statement.column_names().map(str::to_owned).collect());
+        let index = names.iter().position(|one| one == name);
+        self.column(index.ok_or_else(|| rusqlite::Error::InvalidColumnName(name.to_owned()))?)
     }
 
-    fn index(&self, name: &str) -> rusqlite::Result<usize> {
-        let known = self.names.and_then(|names| names.iter().position(|one| one == name));
-        known.map_or_else(|| self.row.as_ref().column_index(name), Ok)
+    fn column<T: Column>(&self, index: usize) -> rusqlite::Result<T> {
+        let value = self.row.get_ref(index)?;
+        T::read(value).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(index, value.data_type(), Box::new(error))
+        })
+    }
+}
+
+pub(super) trait FromRow: Sized {
+    /// Reads a record by the names of its columns, a value from the next column, and a tuple of these one after another.
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self>;
+
+    /// Reads a field of a record: a value from the column of that name, a record within it from the same row.
+    fn from_field(row: &Row<'_>, _name: &str) -> rusqlite::Result<Self> {
+        Self::from_row(row)
+    }
+}
+
+impl<T: Column> FromRow for T {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        row.column(row.next)
     }
 
-    fn value(&self, name: &str) -> rusqlite::Result<ValueRef<'_>> {
-        self.row.get_ref(self.index(name)?)
+    fn from_field(row: &Row<'_>, name: &str) -> rusqlite::Result<Self> {
+        row.get(name)
+    }
+}
+
+impl<A: FromRow, B: FromRow> FromRow for (A, B) {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok((A::from_row(row)?, B::from_row(&Row { next: row.next + 1, ..*row })?))
+    }
+}
+
+impl<A: FromRow, B: FromRow, C: FromRow> FromRow for (A, B, C) {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let (a, (b, c)) = FromRow::from_row(row)?;
+        Ok((a, b, c))
+    }
+}
+
+pub(super) trait ToRow {
+    fn columns(&self) -> Vec<(&'static str, ToSqlOutput<'_>)>;
+}
+
+/// Lists the fields of a record with their columns: `field` for a column of that name, `field = "column"`, or
+/// `field via function` where a function reads it. What follows `reads` comes from other tables and is not written;
+/// `record!(writes …)` is for records that are only written.
+macro_rules! record {
+    ($type:ty { $($field:ident $(= $column:literal)? $(via $read:ident)?),* $(,)? }) => {
+        impl $crate::store::sql::FromRow for $type {
+            fn from_row(row: &$crate::store::sql::Row<'_>) -> rusqlite::Result<Self> {
+                Ok(Self { $($field: record!(@read row, record!(@name $field $($column)?) $(, $read)?),)* })
+            }
+        }
+    };
+    ($type:ty { $($field:ident $(= $column:literal)? $(via $read:ident)?),* $(,)? }
+     reads { $($more:ident),* $(,)? }) => {
+        record!($type { $($field $(= $column)? $(via $read)?,)* $($more),* });
+        record!(writes $type { $($field $(= $column)?),* });
+    };
+    (writes $type:ty { $($field:ident $(= $column:literal)?),* $(,)? }) => {
+        impl $crate::store::sql::ToRow for $type {
+            fn columns(&self) -> Vec<(&'static str, rusqlite::types::ToSqlOutput<'_>)> {
+                use $crate::store::sql::Column;
+                vec![$((record!(@name $field $($column)?), Column::write(&self.$field)),)*]
+            }
+        }
+    };
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $column:literal) => { $column };
+    (@read $row:ident, $name:expr) => { $crate::store::sql::FromRow::from_field($row, $name)? };
+    (@read $row:ident, $name:expr, $read:ident) => { $read($row, $name)? };
+}
+
+pub(super) use record;
+
+record!(TaskRef { task_id = "id", key, title via line });
+
+/// A text that is shown on terminals in one line.
+pub(super) fn line(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
+    Ok(text::plain_line(&row.get::<String>(name)?, usize::MAX))
+}
+
+pub(super) trait Column: Sized {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self>;
+    fn write(&self) -> ToSqlOutput<'_>;
+}
+
+/// What cannot be read counts as missing.
+impl<T: Column> Column for Option<T> {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(Some(value).filter(|value| *value != ValueRef::Null).and_then(|value| T::read(value).ok()))
     }
 
-    // The rest is for columns that another program, an older or a newer Ralph may have written, whatever they hold.
+    fn write(&self) -> ToSqlOutput<'_> {
+        self.as_ref().map_or(ToSqlOutput::Borrowed(ValueRef::Null), Column::write)
+    }
+}
 
-    pub fn optional_text(&self, name: &str) -> rusqlite::Result<Option<String>> {
-        Ok(as_text(self.value(name)?))
+/// A list is stored as JSON; one that cannot be read is empty. Bytes are stored as they are.
+impl<T: DeserializeOwned + Serialize> Column for Vec<T> {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        if let ValueRef::Blob(bytes) = value {
+            let bytes = SeqDeserializer::<_, NotRead>::new(bytes.iter().copied());
+            return Ok(Self::deserialize(bytes).unwrap_or_default());
+        }
+        Ok(serde_json::from_str(&String::read(value)?).unwrap_or_default())
     }
 
-    pub fn text(&self, name: &str) -> rusqlite::Result<String> {
-        Ok(self.optional_text(name)?.unwrap_or_default())
+    fn write(&self) -> ToSqlOutput<'_> {
+        serde_json::to_string(self).unwrap_or_default().into()
+    }
+}
+
+impl Column for String {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value {
+            ValueRef::Null => Self::new(),
+            ValueRef::Integer(number) => number.to_string(),
+            ValueRef::Real(number) => number.to_string(),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Self::from_utf8_lossy(bytes).into_owned(),
+        })
     }
 
-    /// A text that is shown on terminals in one line.
-    pub fn line(&self, name: &str) -> rusqlite::Result<String> {
-        Ok(text::plain_line(&self.text(name)?, usize::MAX))
+    fn write(&self) -> ToSqlOutput<'_> {
+        self.as_str().into()
+    }
+}
+
+/// A number outside of the type's range is the nearest in it: a counter is never below 0.
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl Column for $type {
+            fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                let number = i64::read(value)?;
+                Ok(Self::try_from(number).unwrap_or(if number < 0 { Self::MIN } else { Self::MAX }))
+            }
+
+            fn write(&self) -> ToSqlOutput<'_> {
+                i64::try_from(*self).unwrap_or(i64::MAX).into()
+            }
+        }
+    )*};
+}
+
+numbers!(i32, u32, u64, usize);
+
+impl Column for Duration {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        u64::read(value).map(Self::from_millis)
     }
 
-    /// A counter: never below 0.
-    pub fn count(&self, name: &str) -> rusqlite::Result<u64> {
-        Ok(match self.value(name)? {
-            ValueRef::Integer(number) => u64::try_from(number).unwrap_or(0),
-            ValueRef::Real(number) => (number.max(0.0) as u64).min(i64::MAX.unsigned_abs()),
+    fn write(&self) -> ToSqlOutput<'_> {
+        i64::try_from(self.as_millis()).unwrap_or(i64::MAX).into()
+    }
+}
+
+impl Column for i64 {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value {
+            ValueRef::Integer(number) => number,
+            ValueRef::Real(number) => number as Self,
             ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0,
         })
     }
 
-    pub fn flag(&self, name: &str) -> rusqlite::Result<bool> {
-        Ok(self.count(name)? > 0)
+    fn write(&self) -> ToSqlOutput<'_> {
+        (*self).into()
+    }
+}
+
+impl Column for bool {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(i64::read(value)? > 0)
     }
 
-    pub fn number(&self, name: &str) -> rusqlite::Result<f64> {
-        Ok(match self.value(name)? {
-            ValueRef::Integer(number) => number as f64,
+    fn write(&self) -> ToSqlOutput<'_> {
+        (*self).into()
+    }
+}
+
+impl Column for f64 {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value {
+            ValueRef::Integer(number) => number as Self,
             ValueRef::Real(number) if number.is_finite() => number,
             _ => 0.0,
         })
     }
 
-    /// A value stored as JSON; the default where it is missing or unreadable.
-    pub fn json<T: DeserializeOwned + Default>(&self, name: &str) -> rusqlite::Result<T> {
-        Ok(serde_json::from_str(&self.text(name)?).unwrap_or_default())
-    }
-
-    /// One of several words; none where it is missing or unknown.
-    pub fn word<T>(&self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> rusqlite::Result<Option<T>> {
-        Ok(self.optional_text(name)?.as_deref().and_then(parse))
+    fn write(&self) -> ToSqlOutput<'_> {
+        (*self).into()
     }
 }
 
-/// Reads the only column.
-pub(super) fn only<T: FromSql>(row: &Row<'_>) -> rusqlite::Result<T> {
-    row.row.get(0)
-}
+impl Column for Phase {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        f64::read(value).map(Self::from_stored)
+    }
 
-/// Reads `id`, `key` and `title`.
-pub(super) fn task_ref(row: &Row<'_>) -> rusqlite::Result<TaskRef> {
-    Ok(TaskRef { task_id: row.get("id")?, key: row.get("key")?, title: row.line("title")? })
-}
-
-fn as_text(value: ValueRef<'_>) -> Option<String> {
-    match value {
-        ValueRef::Null => None,
-        ValueRef::Integer(number) => Some(number.to_string()),
-        ValueRef::Real(number) => Some(number.to_string()),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+    fn write(&self) -> ToSqlOutput<'_> {
+        self.number().into()
     }
 }
 
-/// A value that is stored as JSON.
+impl ToSql for Phase {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.write())
+    }
+}
+
+/// Types that are stored as text, each with how it is read.
+macro_rules! text_columns {
+    ($($type:ty: $read:expr,)*) => {$(
+        impl Column for $type {
+            fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                let read: fn(&str) -> Option<Self> = $read;
+                read(&String::read(value)?).ok_or(FromSqlError::InvalidType)
+            }
+
+            fn write(&self) -> ToSqlOutput<'_> {
+                self.to_string().into()
+            }
+        }
+
+        impl ToSql for $type {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(self.write())
+            }
+        }
+    )*};
+}
+
+text_columns! {
+    TaskId: |text| Some(Self::from_stored(text)),
+    RunId: |text| Some(Self::from_stored(text)),
+    LearningId: |text| Some(Self::from_stored(text)),
+    Token: |text| Some(Self::from_stored(text)),
+    Key: |text| Some(Self::from_stored(text)),
+    // A time that cannot be read is long ago.
+    Timestamp: |text| Some(Self::parse_lenient(text).unwrap_or(Self::from_millis(0))),
+    Status: Self::parse,
+    DoneBy: Self::parse,
+    Difficulty: Self::parse,
+    GateOutcome: Self::parse,
+    LearningState: Self::parse,
+    RunRequest: Self::parse,
+    FinalState: Self::read,
+    Outcome: |text| Some(Self::parse(text).unwrap_or(Self::Error)),
+    Purpose: |text| Some(Self::parse(text).unwrap_or(Self::Attempt)),
+    Source: |text| Some(Self::from_stored(text)),
+    BreakerState: |text| Some(Self::parse(text).unwrap_or_default()),
+    MarkSource: |text| Some(Self::parse(text).unwrap_or_default()),
+    ErrorType: |text| Some(Self::from_stored(Outcome::Error, text)),
+}
+
 pub(super) struct Json<T>(pub T);
 
 impl<T: Serialize> ToSql for Json<T> {
@@ -218,68 +447,5 @@ impl<T: Serialize> ToSql for Json<T> {
         let json = serde_json::to_string(&self.0);
         let json = json.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         Ok(json.into())
-    }
-}
-
-macro_rules! stored_ids {
-    ($($id:ty),*) => {$(
-        impl ToSql for $id {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(self.as_str().into())
-            }
-        }
-
-        impl FromSql for $id {
-            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                as_text(value).map(Self::from_stored).ok_or(FromSqlError::InvalidType)
-            }
-        }
-    )*};
-}
-
-stored_ids!(TaskId, RunId, LearningId, Token, Key);
-
-macro_rules! stored_words {
-    ($($word:ty),*) => {$(
-        impl ToSql for $word {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(self.as_str().into())
-            }
-        }
-    )*};
-}
-
-stored_words!(Status, DoneBy, Difficulty, GateOutcome, Outcome, Purpose, RunRequest, Source);
-
-impl FromSql for Status {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let status = value.as_str()?.parse();
-        status.map_err(|error| FromSqlError::Other(Box::new(error)))
-    }
-}
-
-impl ToSql for Timestamp {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.to_string().into())
-    }
-}
-
-/// A time that cannot be read is long ago.
-impl FromSql for Timestamp {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let text = as_text(value).ok_or(FromSqlError::InvalidType)?;
-        Ok(Self::parse_lenient(&text).unwrap_or(Self::from_millis(0)))
-    }
-}
-
-impl ToSql for Phase {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.number().into())
-    }
-}
-
-impl FromSql for Phase {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        f64::column_result(value).map(Self::from_stored)
     }
 }

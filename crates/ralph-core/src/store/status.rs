@@ -1,13 +1,14 @@
 //! Where tasks stand, with all that follows from it in the tree, and who waits for whom.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::plan;
-use super::sql::{Json, Statements, only};
+use super::sql::{Changes, Json, Statements, bind};
 use super::{Result, StoreError};
 use crate::model::{DoneBy, Status, TaskId, Timestamp};
+use crate::plan::graph::cycles;
 
 /// Sets a status and keeps the count of failed ancestors below it. Dependents, parents and totals are kept by
 /// triggers.
@@ -18,14 +19,11 @@ pub(super) fn set(
     reason: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    let before: Status = conn.one("SELECT status FROM tasks WHERE id = ?1", [id], only)?;
+    let before: Status = conn.one("SELECT status FROM tasks WHERE id = ?1", [id])?;
     conn.change(
         "UPDATE tasks SET status = :status, reason = :reason, needs_human = :blocked,
              updated_at = :now WHERE id = :id",
-        named_params! {
-            ":id": id, ":status": status, ":reason": reason,
-            ":blocked": status == Status::Blocked, ":now": now,
-        },
+        bind! { id, status, reason, blocked: status == Status::Blocked, now },
     )?;
     if before == Status::Done {
         verify_above(conn, id)?;
@@ -37,12 +35,11 @@ pub(super) fn set(
     }
 }
 
-/// Makes a task done and records what it rests on.
 pub(super) fn set_done(conn: &Connection, id: &TaskId, by: DoneBy, now: Timestamp) -> Result<()> {
     set(conn, id, Status::Done, None, now)?;
     conn.change(
         "UPDATE tasks SET done_by = :by, verified = :verified WHERE id = :id",
-        named_params! { ":id": id, ":by": by, ":verified": by == DoneBy::Gate },
+        bind! { id, by, verified: by == DoneBy::Gate },
     )?;
     if by == DoneBy::Children {
         verify_parent(conn, id)?;
@@ -52,7 +49,7 @@ pub(super) fn set_done(conn: &Connection, id: &TaskId, by: DoneBy, now: Timestam
 
 /// Decides anew whether a task that is done by its children is verified. Whether that changed.
 fn verify_parent(conn: &Connection, id: &TaskId) -> Result<bool> {
-    let changed = conn.change(
+    let changed = conn.changed(
         "UPDATE tasks SET verified = 1 - verified
          WHERE id = ?1 AND done_by = 'children' AND verified <> (
              SELECT count(*) > 0 AND coalesce(min(c.verified), 0) = 1
@@ -80,14 +77,12 @@ pub(super) fn verify_from(conn: &Connection, parent: Option<TaskId>) -> Result<(
 }
 
 pub(super) fn parent_of(conn: &Connection, id: &TaskId) -> Result<Option<TaskId>> {
-    let parent = conn.first("SELECT parent_id FROM tasks WHERE id = ?1", [id], only)?;
-    Ok(parent.flatten())
+    Ok(conn.first("SELECT parent_id FROM tasks WHERE id = ?1", [id])?.flatten())
 }
 
 /// Whether a task has children that are neither done nor skipped.
 pub(super) fn has_open_children(conn: &Connection, id: &TaskId) -> Result<bool> {
-    let sql = "SELECT open_children > 0 FROM tasks WHERE id = ?1";
-    conn.one(sql, [id], only)
+    conn.one("SELECT open_children > 0 FROM tasks WHERE id = ?1", [id])
 }
 
 /// Everything below the task `:id`.
@@ -98,16 +93,12 @@ const BELOW: &str = "WITH RECURSIVE below (id) AS (
 /// Adds to the count of failed ancestors of everything below a task.
 pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Result<()> {
     let sql = "UPDATE tasks SET failed_ancestors = failed_ancestors + :by WHERE id IN below";
-    conn.change(&format!("{BELOW}{sql}"), named_params! { ":id": id, ":by": by })?;
-    Ok(())
+    conn.change(&format!("{BELOW}{sql}"), bind! { id, by })
 }
 
-/// Everything below a task, in plan order.
 pub(super) fn below(conn: &Connection, id: &TaskId) -> Result<Vec<(TaskId, Status)>> {
     let sql = "SELECT id, status FROM tasks WHERE id IN below ORDER BY position";
-    conn.all(&format!("{BELOW}{sql}"), named_params! { ":id": id }, |row| {
-        Ok((row.get("id")?, row.get("status")?))
-    })
+    conn.all(&format!("{BELOW}{sql}"), bind! { id })
 }
 
 /// Opens finished ancestors of these tasks again: one of their descendants is open. However many tasks there are, every
@@ -122,20 +113,19 @@ pub(super) fn reopen_ancestors(conn: &Connection, tasks: &[TaskId], now: Timesta
         return Ok(());
     }
     let sql = "SELECT id FROM tasks WHERE id IN above AND status IN ('done', 'skipped')";
-    let finished: Vec<TaskId> = conn.all(&format!("{ABOVE}{sql}"), [Json(tasks)], only)?;
+    let finished: Vec<TaskId> = conn.all(&format!("{ABOVE}{sql}"), [Json(tasks)])?;
     for id in finished {
         set(conn, &id, Status::Pending, None, now)?;
     }
     let sql = "UPDATE tasks SET own_work = 0 WHERE own_work = 1 AND id IN above";
-    conn.change(&format!("{ABOVE}{sql}"), [Json(tasks)])?;
-    Ok(())
+    conn.change(&format!("{ABOVE}{sql}"), [Json(tasks)])
 }
 
 /// Makes parents done whose children all are, and theirs in turn. One with a gate of its own waits for it.
 pub(super) fn settle(conn: &Connection, now: Timestamp) -> Result<()> {
     let next = "SELECT id FROM tasks WHERE gate_due = 1 AND verify IS NULL
          ORDER BY priority, position LIMIT 1";
-    while let Some(id) = conn.first(next, [], only)? {
+    while let Some(id) = conn.first(next, [])? {
         set_done(conn, &id, DoneBy::Children, now)?;
     }
     Ok(())
@@ -145,7 +135,7 @@ pub(super) fn settle(conn: &Connection, now: Timestamp) -> Result<()> {
 fn waits_for(conn: &Connection, id: &TaskId) -> Result<Vec<TaskId>> {
     let sql = "SELECT blocker_id FROM dependencies WHERE blocked_id = ?1
          UNION SELECT id FROM tasks WHERE parent_id = ?1";
-    conn.all(sql, [id], only)
+    conn.all(sql, [id])
 }
 
 /// Refuses a plan in which a task waits for itself.
@@ -176,43 +166,23 @@ pub(super) fn refuse_cycle(conn: &Connection, start: &TaskId) -> Result<()> {
 
 /// Refuses a plan in which tasks wait for each other, whoever they are.
 pub(super) fn refuse_any_cycle(conn: &Connection) -> Result<()> {
-    let edges: Vec<(TaskId, TaskId)> = conn.all(
-        "SELECT blocked_id AS waiter, blocker_id AS awaited FROM dependencies
-         UNION ALL SELECT parent_id, id FROM tasks WHERE parent_id IS NOT NULL",
-        [],
-        |row| Ok((row.get("waiter")?, row.get("awaited")?)),
-    )?;
-    let mut waiters: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
-    let mut open: HashMap<&TaskId, usize> = HashMap::new();
-    for (waiter, awaited) in &edges {
-        *open.entry(waiter).or_default() += 1;
-        open.entry(awaited).or_default();
-        waiters.entry(awaited).or_default().push(waiter);
-    }
-    let mut free: Vec<&TaskId> = open.keys().copied().collect();
-    free.retain(|id| open.get(id) == Some(&0));
-    while let Some(id) = free.pop() {
-        open.remove(id);
-        for waiter in waiters.remove(id).unwrap_or_default() {
-            if let Some(left) = open.get_mut(waiter) {
-                *left -= 1;
-                if *left == 0 {
-                    free.push(waiter);
-                }
-            }
+    let sql = "SELECT blocked_id, blocker_id FROM dependencies
+         UNION ALL SELECT parent_id, id FROM tasks WHERE parent_id IS NOT NULL";
+    let waits: Vec<(TaskId, TaskId)> = conn.all(sql, [])?;
+    let mut ids: Vec<&TaskId> = waits.iter().flat_map(|(waiter, awaited)| [waiter, awaited]).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut edges: Vec<Vec<usize>> = vec![Vec::new(); ids.len()];
+    for (waiter, awaited) in &waits {
+        if let (Ok(from), Ok(to)) = (ids.binary_search(&waiter), ids.binary_search(&awaited))
+            && let Some(edges) = edges.get_mut(from)
+        {
+            edges.push(to);
         }
     }
-    // What is left is in a cycle or waits for one: whoever follows the waiting comes into it.
-    let Some(mut here) = open.keys().min().map(|id| (*id).clone()) else {
+    let Some(cycle) = cycles(&edges).into_iter().next() else {
         return Ok(());
     };
-    let mut seen = HashSet::new();
-    while seen.insert(here.clone()) {
-        let awaited = waits_for(conn, &here)?;
-        let Some(next) = awaited.into_iter().find(|id| open.contains_key(id)) else {
-            return Ok(());
-        };
-        here = next;
-    }
-    refuse_cycle(conn, &here)
+    let names = cycle.iter().chain(cycle.first()).filter_map(|place| ids.get(*place));
+    Err(StoreError::Cycle(names.map(|id| plan::name(conn, id)).collect::<Result<_>>()?))
 }

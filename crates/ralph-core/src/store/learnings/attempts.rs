@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::change::{Origin, archive, insert, is_deleted, supersede};
 use super::{find, index};
@@ -12,7 +12,7 @@ use crate::memory::recall::duplicates::{WordSet, probe_tokens};
 use crate::memory::recall::upkeep::Merge;
 use crate::memory::recall::upkeep::{Tally, base_rate, kind_of_attempt};
 use crate::model::{ErrorType, Learning, LearningId, NewLearning, Outcome, Source, TaskId, Timestamp};
-use crate::store::sql::{Statements, only};
+use crate::store::sql::{Changes, Statements, bind, record};
 use crate::store::{Capture, Random, Result};
 
 /// Notes which learnings an attempt was shown; one that counts also judges them, once per task: its latest word stands.
@@ -25,12 +25,10 @@ pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()>
     let lost = attempt.error_type == Some(ErrorType::Lost);
     let judges = attempt.counted && !capture.own_work && !lost;
     for (place, id) in attempt.learnings_shown.iter().enumerate() {
-        let noted = tx.change(
+        let noted = tx.changed(
             "INSERT INTO learning_uses (task_id, attempt_number, place, learning_id)
              SELECT :task, :number, :place, id FROM learnings WHERE id = :id",
-            named_params! {
-                ":task": attempt.task_id, ":number": attempt.attempt_number, ":place": place, ":id": id,
-            },
+            bind! { task: attempt.task_id, number: attempt.attempt_number, place, id },
         )?;
         // Somebody may have deleted it meanwhile, or replaced it.
         let Some(heir) = heir(tx, id)?.filter(|_| noted > 0) else {
@@ -39,7 +37,7 @@ pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()>
         tx.change(
             "UPDATE learnings SET shown = shown + 1,
                  last_used_at = max(coalesce(last_used_at, ''), :now) WHERE id = :id",
-            named_params! { ":id": heir, ":now": attempt.ended_at() },
+            bind! { id: heir, now: attempt.ended_at() },
         )?;
         if judges {
             judge(tx, &heir, &attempt.task_id, done, expected)?;
@@ -50,7 +48,7 @@ pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()>
             "INSERT INTO base_rates (tries_before, attempts, done) VALUES (:kind, 1, :done)
              ON CONFLICT (tries_before) DO UPDATE
              SET attempts = attempts + 1, done = done + excluded.done",
-            named_params! { ":kind": kind_of_attempt(counted_before), ":done": done },
+            bind! { kind: kind_of_attempt(counted_before), done },
         )?;
     }
     Ok(())
@@ -64,18 +62,15 @@ fn heir(tx: &Connection, id: &str) -> Result<Option<LearningId>> {
              SELECT l.id, l.superseded_by, steps + 1 FROM line JOIN learnings l ON l.id = line.next
              WHERE steps < 100)
          SELECT id FROM line ORDER BY steps DESC LIMIT 1";
-    tx.first(sql, [id], only)
+    tx.first(sql, [id])
 }
 
 fn judge(tx: &Connection, learning: &LearningId, task: &TaskId, done: bool, expected: f64) -> Result<()> {
     let sql = "SELECT helpful, expected FROM learning_verdicts
          WHERE learning_id = :learning AND task_id = :task";
-    let values = named_params! { ":learning": learning, ":task": task };
-    let before: Option<(bool, f64)> =
-        tx.first(sql, values, |row| Ok((row.get("helpful")?, row.get("expected")?)))?;
-    let verdict = named_params! {
-        "learning_id": learning, "task_id": task, "helpful": done, "expected": expected,
-    };
+    let values = bind! { learning, task };
+    let before: Option<(bool, f64)> = tx.first(sql, values)?;
+    let verdict = bind! { learning_id: learning, task_id: task, helpful: done, expected };
     tx.upsert("learning_verdicts", &["learning_id", "task_id"], verdict)?;
     let (helped, hurt, of_before) = match before {
         Some((true, of_before)) => (-1, 0, of_before),
@@ -87,25 +82,21 @@ fn judge(tx: &Connection, learning: &LearningId, task: &TaskId, done: bool, expe
              harmful = max(0, harmful + :hurt), judged = judged + :judged,
              expected = max(0, expected + :expected)
          WHERE id = :id",
-        named_params! {
-            ":id": learning, ":helped": i64::from(done) + helped,
-            ":hurt": i64::from(!done) + hurt, ":judged": before.is_none(),
-            ":expected": expected - of_before,
+        bind! {
+            id: learning, helped: i64::from(done) + helped, hurt: i64::from(!done) + hurt,
+            judged: before.is_none(), expected: expected - of_before,
         },
-    )?;
-    Ok(())
+    )
 }
 
-/// How often attempts like this one end done.
+record!(Tally { attempts, done });
+
 fn expected(tx: &Connection, counted_before: u32) -> Result<f64> {
     let sql = "SELECT attempts, done FROM base_rates WHERE tries_before = ?1";
-    let known = tx.first(sql, [kind_of_attempt(counted_before)], |row| {
-        Ok(Tally { attempts: row.count("attempts")?, done: row.count("done")? })
-    })?;
+    let known = tx.first(sql, [kind_of_attempt(counted_before)])?;
     Ok(base_rate(counted_before, known.unwrap_or_default()))
 }
 
-/// Adds what an attempt learned.
 pub(in super::super) fn learn(
     tx: &Connection,
     learnings: &[NewLearning],
@@ -134,7 +125,7 @@ fn join(tx: &Connection, new: &NewLearning, origin: &Origin<'_>, random: Random<
     if let Some(kept) = like.iter().find(stays) {
         let id = insert(tx, new, origin, random)?;
         let sql = "UPDATE learnings SET superseded_by = :kept, repeats = 1 WHERE id = :id";
-        tx.change(sql, named_params! { ":id": id, ":kept": kept.id })?;
+        tx.change(sql, bind! { id, kept: kept.id })?;
         return Ok(());
     }
     let tags = std::iter::once(&new.tags).chain(like.iter().map(|old| &old.tags));
@@ -174,7 +165,7 @@ fn suspects(tx: &Connection, category: &str, content: &str) -> Result<Vec<String
         let sql = "SELECT id FROM learnings
              WHERE category = ?1 AND pruned_at IS NULL AND superseded_by IS NULL
              ORDER BY created_at DESC, id";
-        return tx.all(sql, [category], only);
+        return tx.all(sql, [category]);
     };
     let mut docs = BTreeSet::new();
     for token in probes {
@@ -184,8 +175,8 @@ fn suspects(tx: &Connection, category: &str, content: &str) -> Result<Vec<String
     for doc in docs.into_iter().rev() {
         let sql = "SELECT l.id FROM learning_docs d JOIN learnings l ON l.id = d.learning_id
              WHERE d.doc = :doc AND l.category = :category";
-        let values = named_params! { ":doc": doc, ":category": category };
-        ids.extend(tx.first::<String>(sql, values, only)?);
+        let values = bind! { doc, category };
+        ids.extend(tx.first::<String>(sql, values)?);
     }
     Ok(ids)
 }

@@ -5,19 +5,18 @@ mod change;
 
 use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::{Connection, ToSql, named_params};
-use serde::{Deserialize, Serialize};
+use rusqlite::{Connection, ToSql};
 
 pub(super) use attempts::{credit, learn};
+pub use change::*;
 pub(super) use change::{add_all, note_deleted, prune};
 
-use super::sql::{Row, Statements, only};
+use super::sql::{Row, Statements, record};
 use super::sqlite::learning_index as index;
-use super::{Durability, Random, Result, Store, StoreError};
-use crate::memory::recall::upkeep::{Merge, UpkeepPolicy, is_stale};
+use super::{Durability, Result, Store, StoreError};
 use crate::memory::recall::weights::LOOKUP_BUDGET;
 use crate::memory::recall::{Candidate, Corpus, Lookup, Term, shortlist};
-use crate::model::{Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp};
+use crate::model::{Learning, LearningId, LearningState, Record, Source, TaskId, Timestamp};
 
 /// Which learnings are wanted; all conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -30,61 +29,15 @@ pub struct LearningFilter {
     pub source: Option<Source>,
     /// Those that this one replaced.
     pub superseded_by: Option<LearningId>,
-    /// Pinned ones only.
     pub pinned: bool,
-    /// Learned at this time or later.
     pub since: Option<Timestamp>,
-    /// Learned before this time.
     pub before: Option<Timestamp>,
 }
 
 impl LearningFilter {
-    /// All that can be shown.
-    #[must_use]
     pub fn active() -> Self {
         Self { state: Some(LearningState::Active), ..Self::default() }
     }
-}
-
-#[derive(Clone, Debug)]
-pub struct ImportedLearning {
-    /// Its id, where the file has one.
-    pub id: Option<LearningId>,
-    /// When it was learned, where the file says so.
-    pub created_at: Option<Timestamp>,
-    pub learning: NewLearning,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Imported {
-    pub added: Vec<LearningId>,
-    /// Ids that were there already, with the same text.
-    pub known: Vec<LearningId>,
-}
-
-/// A change to a learning; what is `None` stays.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LearningEdit {
-    pub category: Option<String>,
-    /// Another title; `Some(None)` takes it away.
-    pub title: Option<Option<String>>,
-    pub content: Option<String>,
-    pub tags: Option<Vec<String>>,
-}
-
-/// Learnings that were joined into a new one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Merged {
-    pub into: LearningId,
-    pub from: Vec<LearningId>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Restored {
-    /// These can be shown again.
-    pub restored: Vec<LearningId>,
-    /// These had replaced them and were archived.
-    pub retired: Vec<LearningId>,
 }
 
 /// How much there is to tidy.
@@ -97,13 +50,26 @@ pub struct LearningCounts {
     pub newest: u64,
 }
 
+record!(Record { helpful, harmful, judged, expected });
+record!(Learning {
+    id, category, title, content, tags = "relevance_tags", created_at, state, task_id, task_key, source, pinned,
+    shown, last_used_at, record, pruned_at, superseded_by, restored_at, repeats,
+});
+record!(Candidate {
+    id, category, title, content, tags = "relevance_tags", created_at_ms = "created_at" via millis, record, pinned,
+});
+record!(LearningCounts { active, unmerged, newest });
+
+fn millis(row: &Row<'_>, name: &str) -> rusqlite::Result<i64> {
+    Ok(row.get::<Timestamp>(name)?.as_millis())
+}
+
 impl Store {
     pub fn learning(&self, id: &str) -> Result<Learning> {
         let found = self.read(|conn| find(conn, id))?;
         found.ok_or_else(|| StoreError::UnknownLearning(id.to_owned()))
     }
 
-    /// Those that match, newest first.
     pub fn learnings(&self, filter: &LearningFilter) -> Result<Vec<Learning>> {
         let wanted: [(&str, &str, Option<&dyn ToSql>); 6] = [
             ("l.category =", ":category", value(&filter.category)),
@@ -126,7 +92,7 @@ impl Store {
         }
         let wanted = conditions.join(" AND ");
         let sql = format!("{LEARNING} WHERE {wanted} ORDER BY l.created_at DESC, l.id");
-        let mut found: Vec<Learning> = self.all(&sql, values.as_slice(), learning)?;
+        let mut found: Vec<Learning> = self.all(&sql, values.as_slice())?;
         if let Some(tag) = &filter.tag {
             // Not in SQL, whose lower() knows ASCII only.
             let tag = tag.trim().to_lowercase();
@@ -135,19 +101,12 @@ impl Store {
         Ok(found)
     }
 
-    /// How many are active, and how many of them are new.
     pub fn learning_counts(&self) -> Result<LearningCounts> {
-        let sql = "SELECT documents,
+        let sql = "SELECT documents AS active,
                  (SELECT count(*) FROM learning_docs WHERE doc > merged_up_to) AS unmerged,
-                 (SELECT coalesce(max(doc), 0) FROM learning_docs) AS newest
+                 (SELECT max(doc) FROM learning_docs) AS newest
              FROM learning_corpus";
-        self.one(sql, [], |row| {
-            Ok(LearningCounts {
-                active: row.count("documents")?,
-                unmerged: row.count("unmerged")?,
-                newest: row.count("newest")?,
-            })
-        })
+        self.one(sql, [])
     }
 
     /// Active learnings that came after the last search for near-duplicates, and what they nearly repeat.
@@ -157,7 +116,7 @@ impl Store {
                 "{LEARNING} JOIN learning_docs d ON d.learning_id = l.id
                  WHERE d.doc > (SELECT merged_up_to FROM learning_corpus) ORDER BY d.doc"
             );
-            let new: Vec<Learning> = conn.all(&sql, [], learning)?;
+            let new: Vec<Learning> = conn.all(&sql, [])?;
             let mut all: BTreeMap<LearningId, Learning> = BTreeMap::new();
             for one in new {
                 for like in attempts::near_duplicates(conn, &one.category, &one.content)? {
@@ -169,7 +128,6 @@ impl Store {
         })
     }
 
-    /// How often each term occurs among active learnings.
     pub fn corpus(&self, terms: &[Term]) -> Result<Corpus> {
         self.read_once(|conn| {
             let mut corpus = Corpus { documents: index::documents(conn)?, ..Corpus::default() };
@@ -222,140 +180,10 @@ impl Store {
         })
     }
 
-    /// A write after which the index is up to date.
-    pub(super) fn write_indexed<T>(&mut self, change: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        self.write(Durability::Power, |tx| {
-            let value = change(tx)?;
-            index::sync(tx)?;
-            Ok(value)
-        })
-    }
-
-    /// Adds one that comes from no attempt.
-    pub fn add_learning(
-        &mut self,
-        new: &NewLearning,
-        source: Source,
-        now: Timestamp,
-        random: Random<'_>,
-    ) -> Result<LearningId> {
-        let origin = change::Origin { task: None, source, created_at: now };
-        self.write_indexed(|tx| change::insert(tx, new, &origin, random))
-    }
-
-    /// Adds those of a file, all or none. Ids are kept and nothing is merged.
-    pub fn import_learnings(
-        &mut self,
-        learnings: &[ImportedLearning],
-        now: Timestamp,
-        random: Random<'_>,
-    ) -> Result<Imported> {
-        self.write_indexed(|tx| change::import(tx, learnings, now, random))
-    }
-
-    /// Adds a changed copy that replaces an active one.
-    pub fn edit_learning(
-        &mut self,
-        id: &LearningId,
-        edit: &LearningEdit,
-        now: Timestamp,
-        random: Random<'_>,
-    ) -> Result<LearningId> {
-        self.write_indexed(|tx| change::edit(tx, id, edit, now, random))
-    }
-
-    /// Keeps a learning from being withheld and pruned, or ends that.
-    pub fn pin_learning(&mut self, id: &LearningId, pinned: bool) -> Result<()> {
-        self.write(Durability::Power, |tx| {
-            match pinned {
-                true => active(tx, id)?,
-                false => known(tx, id)?,
-            };
-            let sql = "UPDATE learnings SET pinned = :pinned WHERE id = :id";
-            tx.change(sql, named_params! { ":id": id, ":pinned": pinned })?;
-            Ok(())
-        })
-    }
-
-    pub fn prune_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<()> {
-        self.write_indexed(|tx| prune(tx, ids, now))
-    }
-
-    /// Archives what is old and long unused; returns what it was.
-    pub fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>> {
-        let mut stale = self.learnings(&LearningFilter {
-            before: Some(policy.old_before(now)),
-            ..LearningFilter::active()
-        })?;
-        stale.retain(|learning| is_stale(learning, now, policy));
-        if stale.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.write_indexed(|tx| {
-            let mut pruned = Vec::new();
-            for suspect in &stale {
-                // Asked again inside the lock: it may have been used or pinned meanwhile.
-                if let Some(learning) = find(tx, suspect.id.as_str())?
-                    && is_stale(&learning, now, policy)
-                {
-                    change::archive(tx, &learning.id, now)?;
-                    pruned.push(learning.id);
-                }
-            }
-            Ok(pruned)
-        })
-    }
-
-    /// Undoes a pruning, a merge or an edit: what was archived can be shown again, and what had replaced it is archived,
-    /// with all else it stood for brought back.
-    pub fn restore_learnings(&mut self, ids: &[LearningId], now: Timestamp) -> Result<Restored> {
-        self.write_indexed(|tx| change::restore(tx, ids, now))
-    }
-
-    /// Joins learnings: a new row per merge with the best one's text, all tags and the sum of the counters.
-    pub fn merge_learnings(&mut self, merges: &[Merge], random: Random<'_>) -> Result<Vec<Merged>> {
-        self.write_indexed(|tx| {
-            let mut merged = Vec::new();
-            for merge in merges {
-                merged.extend(change::merge(tx, merge, random)?);
-            }
-            Ok(merged)
-        })
-    }
-
-    /// Notes what was merged and archived together, under a name by which all of it can be undone.
-    pub fn note_batch(&mut self, learnings: &[LearningId], random: Random<'_>) -> Result<String> {
-        self.write(Durability::Process, |tx| {
-            let batch = format!("m-{:08x}", random() as u32);
-            for id in learnings {
-                let values = named_params! { "batch": batch, "learning_id": id };
-                tx.insert_new("learning_batches", values)?;
-            }
-            Ok(batch)
-        })
-    }
-
-    /// What was merged and archived together: by the batch's name, or by that of a learning in it. A merged learning of
-    /// no batch is one by itself.
-    pub fn batch(&self, name: &str) -> Result<Vec<LearningId>> {
-        self.read_once(|conn| {
-            let sql = "SELECT learning_id FROM learning_batches WHERE batch = ?1
-                     OR batch = (SELECT max(batch) FROM learning_batches WHERE learning_id = ?1)
-                 ORDER BY learning_id";
-            let of_batch: Vec<LearningId> = conn.all(sql, [name], only)?;
-            let itself = LearningId::from_stored(name);
-            if of_batch.is_empty() && change::merged_from(conn, &itself)?.len() > 1 {
-                return Ok(vec![itself]);
-            }
-            Ok(of_batch)
-        })
-    }
-
     /// Notes that near-duplicates were searched for up to that one.
     pub fn note_merged(&mut self, newest: u64) -> Result<()> {
         let sql = "UPDATE learning_corpus SET merged_up_to = ?1";
-        self.change(Durability::Process, sql, [newest])?;
-        Ok(())
+        self.change(Durability::Process, sql, [newest])
     }
 }
 
@@ -371,10 +199,13 @@ fn state_condition(state: LearningState) -> &'static str {
     }
 }
 
-const LEARNING: &str = "SELECT l.*, t.key AS task_key FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
+const LEARNING: &str =
+    "SELECT l.*, t.key AS task_key, CASE WHEN l.superseded_by IS NOT NULL THEN 'superseded'
+        WHEN l.pruned_at IS NOT NULL THEN 'pruned' ELSE 'active' END AS state
+    FROM learnings l LEFT JOIN tasks t ON t.id = l.task_id";
 
 fn find(conn: &Connection, id: &str) -> Result<Option<Learning>> {
-    conn.first(&format!("{LEARNING} WHERE l.id = ?1"), [id], learning)
+    conn.first(&format!("{LEARNING} WHERE l.id = ?1"), [id])
 }
 
 fn known(tx: &Connection, id: &LearningId) -> Result<Learning> {
@@ -391,61 +222,10 @@ fn active(tx: &Connection, id: &LearningId) -> Result<Learning> {
     }
 }
 
-fn learning(row: &Row<'_>) -> rusqlite::Result<Learning> {
-    let pruned_at: Option<Timestamp> = row.get("pruned_at")?;
-    let superseded_by: Option<LearningId> = row.get("superseded_by")?;
-    let state = match (&superseded_by, pruned_at) {
-        (Some(_), _) => LearningState::Superseded,
-        (None, Some(_)) => LearningState::Pruned,
-        (None, None) => LearningState::Active,
-    };
-    Ok(Learning {
-        id: row.get("id")?,
-        category: row.text("category")?,
-        title: row.optional_text("title")?,
-        content: row.text("content")?,
-        tags: row.json("relevance_tags")?,
-        created_at: row.get("created_at")?,
-        state,
-        task_id: row.get("task_id")?,
-        task_key: row.get("task_key")?,
-        source: Source::from_stored(&row.text("source")?),
-        pinned: row.flag("pinned")?,
-        shown: row.count("shown")?,
-        last_used_at: row.get("last_used_at")?,
-        record: record(row)?,
-        pruned_at,
-        superseded_by,
-        restored_at: row.get("restored_at")?,
-        repeats: row.flag("repeats")?,
-    })
-}
-
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    Ok(Record {
-        helpful: row.count("helpful")?,
-        harmful: row.count("harmful")?,
-        judged: row.count("judged")?,
-        expected: row.number("expected")?,
-    })
-}
-
 /// An indexed learning, unless it is too new, or no longer active though the index does not know it yet.
 fn candidate(conn: &Connection, doc: i64, before: Option<Timestamp>) -> Result<Option<Candidate>> {
     let sql = "SELECT l.* FROM learning_docs d JOIN learnings l ON l.id = d.learning_id
          WHERE d.doc = ?1 AND l.pruned_at IS NULL AND l.superseded_by IS NULL";
-    let found = conn.first(sql, [doc], |row| {
-        Ok(Candidate {
-            id: row.text("id")?,
-            category: row.text("category")?,
-            title: row.text("title")?,
-            content: row.text("content")?,
-            tags: row.json("relevance_tags")?,
-            created_at_ms: row.get::<Timestamp>("created_at")?.as_millis(),
-            pinned: row.flag("pinned")?,
-            record: record(row)?,
-        })
-    })?;
-    let early = |c: &Candidate| before.is_none_or(|before| c.created_at_ms < before.as_millis());
-    Ok(found.filter(early))
+    let found: Option<Candidate> = conn.first(sql, [doc])?;
+    Ok(found.filter(|found| before.is_none_or(|before| found.created_at_ms < before.as_millis())))
 }

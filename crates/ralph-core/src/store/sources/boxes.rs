@@ -6,7 +6,7 @@ use super::import::Before;
 use super::{Author, Tick};
 use crate::model::{DoneBy, Status, TaskId, Timestamp};
 use crate::plan::DraftTask;
-use crate::store::sql::{Statements, only};
+use crate::store::sql::Statements;
 use crate::store::{Result, claims, edit, fixes, plan, status};
 
 /// How the box of a task stands, and whether it is believed.
@@ -62,7 +62,7 @@ pub(super) fn take_word(
     let sql = "SELECT status NOT IN ('done', 'skipped')
              AND NOT EXISTS (SELECT 1 FROM claims WHERE task_id = ?1)
          FROM tasks WHERE id = ?1";
-    let is_open: bool = tx.one(sql, [id], only)?;
+    let is_open: bool = tx.one(sql, [id])?;
     if !is_news || !is_open {
         return Ok(Word::Nothing);
     }

@@ -2,15 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use super::boxes::{Word, take_parents_word, take_word, tick_of};
 use super::link::{has_other_tasks, link, put_in_order};
 use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, Tick};
 use crate::files::digest;
-use crate::model::{DoneBy, Key, NewTask, Phase, Status, TaskEdit, TaskId, Timestamp};
+use crate::model::{Key, NewTask, Phase, TaskId, Timestamp};
 use crate::plan::DraftTask;
-use crate::store::sql::{Json, Statements, only};
+use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
 use crate::store::{Random, Result, edit, fixes, plan, status};
 
 /// A task of the file as it was known before.
@@ -24,8 +24,17 @@ pub(super) struct Before {
     waiting: Option<WaitingGate>,
 }
 
-/// A gate that an agent may have written, or none where it may have removed it.
 type WaitingGate = Option<String>;
+
+/// The tasks that the report names.
+#[derive(Default)]
+struct Lists {
+    added: Vec<TaskId>,
+    updated: Vec<TaskId>,
+    finished: Vec<TaskId>,
+    unproven: Vec<TaskId>,
+    unchanged: usize,
+}
 
 pub(super) fn import(
     tx: &Connection,
@@ -34,9 +43,10 @@ pub(super) fn import(
     random: Random<'_>,
 ) -> Result<ImportReport> {
     let source = source_of(tx, request, now)?;
-    let before = known_of(tx, source)?;
+    let before: HashMap<String, Before> =
+        tx.all("SELECT name, * FROM task_sources WHERE source_id = ?1", [source])?;
     let gone = gone(tx, source, request.asked_for)?;
-    let mut report = ImportReport::default();
+    let (mut report, mut lists) = (ImportReport::default(), Lists::default());
     let mut position = edit::last_position(tx)?;
     // In an empty plan nobody can have a name already.
     let is_first = !has_other_tasks(tx, 0)?;
@@ -54,19 +64,15 @@ pub(super) fn import(
                 let imported = known.waiting.is_some() && request.asked_for;
                 waiting = known.waiting.clone().filter(|_| !imported);
                 if known.digest != digest && !known.digest.is_empty() || imported {
-                    let mut edit = edit_of(task);
-                    let changed = gate_edit(tx, &known.id, task, &edit)?;
-                    // An agent must not change the gate that judges it.
                     let by_person = request.author == Author::Person && waiting.is_none();
-                    if !by_person {
-                        edit.verify = None;
-                        waiting = changed.as_ref().map(|gate| gate.after.clone());
-                        let is_new = waiting.is_some() && waiting != known.waiting;
-                        report.gates_waiting.extend(changed.filter(|_| is_new));
+                    let gate = rewrite(tx, &known.id, task, by_person, now)?;
+                    if by_person {
+                        report.gates_changed.extend(gate);
                     } else {
-                        report.gates_changed.extend(changed);
+                        waiting = gate.as_ref().map(|gate| gate.after.clone());
+                        let is_new = waiting.is_some() && waiting != known.waiting;
+                        report.gates_waiting.extend(gate.filter(|_| is_new));
                     }
-                    edit::change(tx, &known.id, &edit, now)?;
                     touched.insert(name);
                 }
                 known.id.clone()
@@ -74,7 +80,7 @@ pub(super) fn import(
             None if is_first => {
                 position += 1.0;
                 let id = edit::add_at(tx, &new_of(task), position, now, random)?;
-                report.added.push(named(&id, task));
+                lists.added.push(id.clone());
                 id
             }
             None => match unowned(tx, name)? {
@@ -82,23 +88,20 @@ pub(super) fn import(
                 // Ralph put it into the file and was killed before it could note so.
                 Some((id, true)) => id,
                 Some((id, false)) => {
-                    let mut edit = edit_of(task);
-                    let changed = gate_edit(tx, &id, task, &edit)?;
+                    let gate = rewrite(tx, &id, task, request.asked_for, now)?;
                     // An agent may have written the line in an earlier attempt.
                     if request.asked_for {
-                        report.gates_changed.extend(changed);
+                        report.gates_changed.extend(gate);
                     } else {
-                        edit.verify = None;
-                        waiting = changed.as_ref().map(|gate| gate.after.clone());
-                        report.gates_waiting.extend(changed);
+                        waiting = gate.as_ref().map(|gate| gate.after.clone());
+                        report.gates_waiting.extend(gate);
                     }
-                    edit::change(tx, &id, &edit, now)?;
-                    report.updated.push(named(&id, task));
+                    lists.updated.push(id.clone());
                     id
                 }
                 None => {
                     let id = edit::add(tx, &new_of(task), now, random)?;
-                    report.added.push(named(&id, task));
+                    lists.added.push(id.clone());
                     id
                 }
             },
@@ -112,11 +115,9 @@ pub(super) fn import(
                  -- Of a task under way the file's word is not taken yet.
                  ticked = CASE WHEN excluded.ticked > 0 AND task_id IN (SELECT task_id FROM claims)
                      THEN ticked ELSE excluded.ticked END",
-            named_params! {
-                ":id": id, ":source": source, ":name": name,
-                ":ticked": tick_of(tx, task, before.get(name), &id, &request.author)?.code(),
-                ":digest": digest, ":after": Json(&task.after), ":waits": waiting.is_some(),
-                ":gate": waiting.flatten(),
+            bind! {
+                id, source, name, ticked: tick_of(tx, task, before.get(name), &id, &request.author)? as i64,
+                digest, after: Json(&task.after), waits: waiting.is_some(), gate: waiting.flatten(),
             },
         )?;
         ids.insert(name, id);
@@ -126,18 +127,25 @@ pub(super) fn import(
         put_in_order(tx, request.draft, &ids)?;
     }
     fixes::import(tx, request.draft, request.fixes, &ids)?;
-    take_words(tx, request, &before, &ids, &touched, now, &mut report)?;
+    take_words(tx, request, &before, &ids, &touched, now, &mut lists)?;
     status::settle(tx, now)?;
-    let standings = standings(tx, source)?;
-    for list in [&mut report.added, &mut report.updated, &mut report.finished] {
-        for task in list {
-            if let Some(standing) = standings.get(&task.id) {
-                (task.status, task.verified, task.done_by) = *standing;
-            }
-        }
-    }
-    report.without_gate = without_gate(tx, source)?;
-    report.removed = removed(tx, &before, &ids)?;
+    let sql = "SELECT t.id, coalesce(t.key, t.id) AS name, t.title, t.status, t.verified, t.done_by
+         FROM task_sources s JOIN tasks t ON t.id = s.task_id WHERE s.source_id = ?1";
+    let shown: HashMap<TaskId, ImportedTask> = tx.all(sql, [source])?;
+    let tasks = |ids: &[TaskId]| ids.iter().filter_map(|id| shown.get(id).cloned()).collect();
+    let removed = before.iter().filter(|(name, _)| !ids.contains_key(name.as_str()));
+    let removed: Vec<TaskId> = removed.map(|(_, known)| known.id.clone()).collect();
+    let mut report = ImportReport {
+        added: tasks(&lists.added),
+        updated: tasks(&lists.updated),
+        finished: tasks(&lists.finished),
+        unproven: tasks(&lists.unproven),
+        removed: tasks(&removed),
+        unchanged: lists.unchanged,
+        without_gate: without_gate(tx, source)?,
+        ..report
+    };
+    report.removed.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(report)
 }
 
@@ -149,7 +157,7 @@ fn take_words(
     ids: &HashMap<&str, TaskId>,
     touched: &HashSet<&str>,
     now: Timestamp,
-    report: &mut ImportReport,
+    lists: &mut Lists,
 ) -> Result<()> {
     let mut parents = Vec::new();
     for task in &request.draft.tasks {
@@ -161,26 +169,26 @@ fn take_words(
         if !believed {
             let sql = "SELECT 1 FROM task_sources WHERE task_id = ?1 AND ticked = 2";
             if known.is_some_and(|known| known.tick == Tick::Open) && tx.has(sql, [id])? {
-                report.unproven.push(named(id, task));
+                lists.unproven.push(id.clone());
             }
         } else {
             match take_word(tx, id, task, known, &request.author, now)? {
-                Word::Taken if known.is_some() => report.finished.push(named(id, task)),
+                Word::Taken if known.is_some() => lists.finished.push(id.clone()),
                 // In a file that is new the open boxes below say as much as the ticked one above them.
                 Word::OpenChildren if known.is_some() => parents.push((id, task)),
                 Word::Taken | Word::OpenChildren | Word::Nothing => {}
             }
         }
         if known.is_some() && touched.contains(task.name.as_str()) {
-            report.updated.push(named(id, task));
+            lists.updated.push(id.clone());
         } else if known.is_some() {
-            report.unchanged += 1;
+            lists.unchanged += 1;
         }
     }
     // The innermost first: a ticked child is done, not skipped for its parent's sake.
     for (id, task) in parents.into_iter().rev() {
         if take_parents_word(tx, id, task, now)? {
-            report.finished.push(named(id, task));
+            lists.finished.push(id.clone());
         }
     }
     Ok(())
@@ -218,54 +226,29 @@ fn new_of(task: &DraftTask) -> NewTask {
     }
 }
 
-fn edit_of(task: &DraftTask) -> TaskEdit {
-    let new = new_of(task);
-    TaskEdit {
-        title: Some(new.title),
-        description: Some(new.description),
-        key: None,
-        phase: Some(new.phase),
-        parent: None,
-        verify: Some(new.verify),
-        files: Some(new.files),
-        priority: Some(new.priority),
-        model: Some(new.model),
-        done_when: Some(new.done_when),
-        commit: Some(new.commit),
-        markers: Some(new.markers),
-    }
-}
-
-fn named(id: &TaskId, task: &DraftTask) -> ImportedTask {
-    ImportedTask {
-        id: id.clone(),
-        name: match task.named_by_author {
-            true => task.name.clone(),
-            false => id.to_string(),
-        },
-        title: task.title.clone(),
-        status: Status::Pending,
-        verified: false,
-        done_by: None,
-    }
-}
-
-/// The gates of a task before and after a change; none where they are the same.
-fn gate_edit(tx: &Connection, id: &TaskId, task: &DraftTask, edit: &TaskEdit) -> Result<Option<GateEdit>> {
-    let before = plan::known(tx, id)?.verify;
-    let after = edit.verify.clone().flatten();
-    let ImportedTask { id, name, .. } = named(id, task);
-    Ok((before != after).then_some(GateEdit { id, name, before, after }))
+/// Gives a known task the texts of the file, its gate only where that is allowed: an agent must not change the gate that
+/// judges it. Returns the change of the gate that the file has.
+fn rewrite(
+    tx: &Connection,
+    id: &TaskId,
+    task: &DraftTask,
+    with_gate: bool,
+    now: Timestamp,
+) -> Result<Option<GateEdit>> {
+    let (before, after) = (plan::known(tx, id)?, new_of(task));
+    let (id, name) = (id.clone(), before.name().to_owned());
+    let gate = GateEdit { id, name, before: before.verify, after: after.verify.clone() };
+    let verify = if with_gate { &gate.after } else { &gate.before };
+    edit::rewrite(tx, &gate.id, &NewTask { key: before.key, verify: verify.clone(), ..after }, now)?;
+    Ok(Some(gate).filter(|gate| gate.before != gate.after))
 }
 
 fn source_of(tx: &Connection, request: &ImportRequest<'_>, now: Timestamp) -> Result<i64> {
-    let values = named_params! {
-        "path": request.path, "format": request.format, "imported_at": now,
-        "digest": request.digest,
+    let values = bind! {
+        path: request.path, format: request.format, imported_at: now, digest: request.digest,
     };
     tx.upsert("sources", &["path"], values)?;
-    let sql = "SELECT id FROM sources WHERE path = ?1";
-    tx.one(sql, [request.path], only)
+    tx.one("SELECT id FROM sources WHERE path = ?1", [request.path])
 }
 
 /// What a person deleted from the plan though the file has it; forgotten where a person asks for the file anew.
@@ -273,26 +256,15 @@ fn gone(tx: &Connection, source: i64, asked_for: bool) -> Result<HashSet<String>
     if asked_for {
         tx.change("DELETE FROM source_gone WHERE source_id = ?1", [source])?;
     }
-    let sql = "SELECT name FROM source_gone WHERE source_id = ?1";
-    tx.all(sql, [source], only)
+    tx.all("SELECT name FROM source_gone WHERE source_id = ?1", [source])
 }
 
-fn known_of(tx: &Connection, source: i64) -> Result<HashMap<String, Before>> {
-    let sql = "SELECT * FROM task_sources WHERE source_id = ?1";
-    tx.all(sql, [source], |row| {
-        let waits: bool = row.get("gate_waits")?;
-        let before = Before {
-            id: row.get("task_id")?,
-            tick: Tick::from_code(row.get("ticked")?),
-            digest: row.get("digest")?,
-            after: row.json("after")?,
-            waiting: match waits {
-                true => Some(row.get("waiting_gate")?),
-                false => None,
-            },
-        };
-        Ok((row.get("name")?, before))
-    })
+record!(ImportedTask { id, name, title, status, verified, done_by });
+record!(Before { id = "task_id", tick = "ticked", digest, after, waiting via waiting });
+
+fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
+    let waits: bool = row.get("gate_waits")?;
+    waits.then(|| row.get("waiting_gate")).transpose()
 }
 
 /// A task of that name that no file has, and whether Ralph made it: a fix task, or one that an agent asked for. Others
@@ -304,18 +276,7 @@ fn unowned(tx: &Connection, name: &str) -> Result<Option<(TaskId, bool)>> {
          FROM tasks t WHERE (key = ?1 OR id = ?1)
              AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id))
          WHERE key = ?1 OR NOT made LIMIT 1";
-    tx.first(sql, [name], |row| Ok((row.get("id")?, row.get("made")?)))
-}
-
-type Standing = (Status, bool, Option<DoneBy>);
-
-fn standings(tx: &Connection, source: i64) -> Result<HashMap<TaskId, Standing>> {
-    let sql = "SELECT t.id, t.status, t.verified, t.done_by
-         FROM task_sources s JOIN tasks t ON t.id = s.task_id WHERE s.source_id = ?1";
-    tx.all(sql, [source], |row| {
-        let by = row.word("done_by", DoneBy::parse)?;
-        Ok((row.get("id")?, (row.get("status")?, row.get("verified")?, by)))
-    })
+    tx.first(sql, [name])
 }
 
 /// The open tasks of the file that have no gate of their own. Parents are done by their children.
@@ -323,29 +284,5 @@ fn without_gate(tx: &Connection, source: i64) -> Result<Vec<String>> {
     let sql = "SELECT coalesce(t.key, t.id) FROM task_sources s JOIN tasks t ON t.id = s.task_id
          WHERE s.source_id = ?1 AND t.verify IS NULL AND t.child_count = 0
              AND t.status IN ('pending', 'in_progress', 'blocked') ORDER BY t.position";
-    tx.all(sql, [source], only)
-}
-
-/// Tasks that the file had and has no more.
-fn removed(
-    tx: &Connection,
-    before: &HashMap<String, Before>,
-    ids: &HashMap<&str, TaskId>,
-) -> Result<Vec<ImportedTask>> {
-    let mut removed = Vec::new();
-    for (name, known) in before {
-        if !ids.contains_key(name.as_str()) {
-            let task = plan::known(tx, &known.id)?;
-            removed.push(ImportedTask {
-                name: task.name().to_owned(),
-                id: task.id,
-                title: task.title,
-                status: task.status,
-                verified: task.verified,
-                done_by: task.done_by,
-            });
-        }
-    }
-    removed.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(removed)
+    tx.all(sql, [source])
 }

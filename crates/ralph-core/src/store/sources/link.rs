@@ -8,10 +8,9 @@ use super::ImportRequest;
 use super::import::Before;
 use crate::model::{TaskId, Timestamp};
 use crate::plan::{Draft, Format};
-use crate::store::sql::{Statements, only};
+use crate::store::sql::Statements;
 use crate::store::{Result, edit, plan, status};
 
-/// Parents and dependencies as the file has them. What a person added beside stays.
 pub(super) fn link<'d>(
     tx: &Connection,
     request: &ImportRequest<'d>,
@@ -80,7 +79,7 @@ pub(super) fn link<'d>(
 fn made_by_ralph<'n>(tx: &Connection, ids: &HashMap<&'n str, TaskId>) -> Result<HashSet<&'n str>> {
     let sql = "SELECT task_id FROM fixes WHERE attempt_number IS NOT NULL
          UNION SELECT task_id FROM changed_in";
-    let made: HashSet<TaskId> = tx.all(sql, [], only)?;
+    let made: HashSet<TaskId> = tx.all(sql, [])?;
     let names = ids.iter().filter(|(_, id)| made.contains(id));
     Ok(names.map(|(name, _)| *name).collect())
 }
@@ -111,7 +110,7 @@ fn without_made<'d>(after: &'d [String], draft: &'d Draft, made: &HashSet<&str>)
 }
 
 pub(super) fn has_other_tasks(tx: &Connection, own: usize) -> Result<bool> {
-    let all: i64 = tx.one("SELECT coalesce(sum(n), 0) FROM task_counts", [], only)?;
+    let all: i64 = tx.one("SELECT sum(n) FROM task_counts", [])?;
     Ok(usize::try_from(all).is_ok_and(|all| all > own))
 }
 
@@ -120,8 +119,7 @@ pub(super) fn put_in_order(tx: &Connection, draft: &Draft, ids: &HashMap<&str, T
     let mut positions: Vec<(f64, &TaskId)> = Vec::new();
     for task in &draft.tasks {
         if let Some(id) = ids.get(task.name.as_str()) {
-            let sql = "SELECT position FROM tasks WHERE id = ?1";
-            positions.push((tx.one(sql, [id], only)?, id));
+            positions.push((tx.one("SELECT position FROM tasks WHERE id = ?1", [id])?, id));
         }
     }
     if positions.is_sorted_by(|one, other| one.0 < other.0) {
@@ -130,7 +128,7 @@ pub(super) fn put_in_order(tx: &Connection, draft: &Draft, ids: &HashMap<&str, T
     let mut free: Vec<f64> = positions.iter().map(|(at, _)| *at).collect();
     free.sort_by(f64::total_cmp);
     // Out of the way first: no two tasks may share a position even for a moment.
-    let mut low: f64 = tx.one("SELECT min(position) FROM tasks", [], only)?;
+    let mut low: f64 = tx.one("SELECT min(position) FROM tasks", [])?;
     for (_, id) in &positions {
         low -= 1.0;
         edit::set_position(tx, id, low)?;

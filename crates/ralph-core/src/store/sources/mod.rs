@@ -4,19 +4,18 @@ mod boxes;
 mod import;
 mod link;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
+use rusqlite::types::{FromSqlResult, ToSqlOutput, ValueRef};
 use serde::Serialize;
 
-use super::sql::{Row, Statements, only};
+use super::sql::{Changes, Column, Statements, bind, record};
 use super::{Durability, FixText, Random, Result, Store, fixes, plan};
 use crate::model::{DoneBy, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
 use crate::signals::ChangeKind;
 
-/// A file that tasks came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its number in the store.
     pub id: i64,
     /// Where it is, relative to the project where it is in it.
     pub path: String,
@@ -25,12 +24,10 @@ pub struct SourceFile {
     pub digest: Option<String>,
 }
 
-/// A plan to take in.
 #[derive(Clone, Debug)]
 pub struct ImportRequest<'a> {
     pub path: &'a str,
     pub format: &'a str,
-    /// What the file looks like.
     pub digest: &'a str,
     /// What stands in it; keys and phases can be parsed.
     pub draft: &'a Draft,
@@ -40,11 +37,9 @@ pub struct ImportRequest<'a> {
     pub asked_for: bool,
     /// Who may have ticked boxes.
     pub author: Author,
-    /// Only say what would happen.
     pub dry_run: bool,
 }
 
-/// Who may have written a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Author {
     /// A person: a ticked box is a person's word.
@@ -53,7 +48,6 @@ pub enum Author {
     Agent(Option<TaskId>),
 }
 
-/// How a box in a file stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tick {
     Open,
@@ -63,37 +57,13 @@ pub enum Tick {
     Unproven,
 }
 
-impl Tick {
-    #[must_use]
-    pub fn code(self) -> i64 {
-        match self {
-            Self::Open => 0,
-            Self::Ticked => 1,
-            Self::Unproven => 2,
-        }
-    }
-
-    #[must_use]
-    pub fn from_code(code: i64) -> Self {
-        match code {
-            0 => Self::Open,
-            2 => Self::Unproven,
-            _ => Self::Ticked,
-        }
-    }
-}
-
-/// The fix tasks that a task of a spec had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptFixes {
-    /// What the file calls the task.
     pub name: String,
-    /// The keys of its fix tasks, in order.
     pub keys: Vec<String>,
     pub last_error: String,
 }
 
-/// A task as an import names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportedTask {
     pub id: TaskId,
@@ -111,9 +81,7 @@ pub struct ImportedTask {
 pub struct GateEdit {
     pub id: TaskId,
     pub name: String,
-    /// The command of the plan so far.
     pub before: Option<String>,
-    /// The command in the file.
     pub after: Option<String>,
 }
 
@@ -125,7 +93,6 @@ pub struct WaitingGate {
     pub path: String,
 }
 
-/// What an import did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     pub added: Vec<ImportedTask>,
@@ -144,12 +111,10 @@ pub struct ImportReport {
     pub removed: Vec<ImportedTask>,
     /// Open tasks of the file that have no gate of their own.
     pub without_gate: Vec<String>,
-    /// Tasks that are as they were.
     pub unchanged: usize,
 }
 
 impl ImportReport {
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.added.is_empty()
             && self.updated.is_empty()
@@ -158,11 +123,9 @@ impl ImportReport {
     }
 }
 
-/// A task as its file is to show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FiledTask {
     pub id: TaskId,
-    /// What the file calls it.
     pub name: String,
     pub title: String,
     pub status: Status,
@@ -170,7 +133,6 @@ pub struct FiledTask {
     pub tick: Tick,
     /// The commit after the attempt that finished it.
     pub commit: Option<String>,
-    /// Whether it is a fix task.
     pub is_fix: bool,
 }
 
@@ -188,32 +150,39 @@ pub struct UnfiledTask {
 /// Where a block goes, seen from the task it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Before its line.
     Before,
-    /// After its last descendant.
     After,
 }
 
-impl Store {
-    /// All files that tasks came from.
-    pub fn sources(&self) -> Result<Vec<SourceFile>> {
-        self.all("SELECT * FROM sources ORDER BY id", [], |row| {
-            Ok(SourceFile {
-                id: row.get("id")?,
-                path: row.get("path")?,
-                format: row.get("format")?,
-                digest: row.get("digest")?,
-            })
+impl Column for Tick {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match i64::read(value)? {
+            0 => Self::Open,
+            2 => Self::Unproven,
+            _ => Self::Ticked,
         })
+    }
+
+    fn write(&self) -> ToSqlOutput<'_> {
+        (*self as i64).into()
+    }
+}
+
+record!(SourceFile { id, path, format, digest });
+record!(GateEdit { id, name, before = "verify", after = "waiting_gate" });
+record!(WaitingGate { gate, path });
+record!(FiledTask { id, name, title, status, tick = "ticked", commit = "last_commit", is_fix });
+
+impl Store {
+    pub fn sources(&self) -> Result<Vec<SourceFile>> {
+        self.all("SELECT * FROM sources ORDER BY id", [])
     }
 
     /// Where the file of a task is, where it has one.
     pub fn source_path(&self, task: &TaskId) -> Result<Option<String>> {
-        let sql = "SELECT path FROM sources JOIN task_sources ON source_id = id WHERE task_id = ?1";
-        self.first(sql, [task], only)
+        self.first("SELECT path FROM sources JOIN task_sources ON source_id = id WHERE task_id = ?1", [task])
     }
 
-    /// Imports a plan: all of it or nothing.
     pub fn import_plan(
         &mut self,
         request: &ImportRequest<'_>,
@@ -237,28 +206,16 @@ impl Store {
         let sql = "SELECT t.id, coalesce(t.key, t.id) AS name, t.verify, s.waiting_gate, f.path
              FROM task_sources s JOIN tasks t ON t.id = s.task_id JOIN sources f ON f.id = s.source_id
              WHERE s.gate_waits ORDER BY t.position";
-        self.all(sql, [], |row| {
-            Ok(WaitingGate {
-                gate: GateEdit {
-                    id: row.get("id")?,
-                    name: row.get("name")?,
-                    before: row.get("verify")?,
-                    after: row.get("waiting_gate")?,
-                },
-                path: row.get("path")?,
-            })
-        })
+        self.all(sql, [])
     }
 
-    /// A file's tasks in plan order.
     pub fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>> {
-        let sql = format!("{FILED} WHERE s.source_id = ?1 ORDER BY t.position");
-        self.all(&sql, [source], filed)
+        self.all(&format!("{FILED} WHERE s.source_id = ?1 ORDER BY t.position"), [source])
     }
 
     /// One task as its file is to show it; none where it has no file.
     pub fn filed_task(&self, task: &TaskId) -> Result<Option<FiledTask>> {
-        self.first(&format!("{FILED} WHERE s.task_id = ?1"), [task], filed)
+        self.first(&format!("{FILED} WHERE s.task_id = ?1"), [task])
     }
 
     /// Tasks that belong into a file and are not in it, in the order in which they go in: fix tasks of its tasks, then
@@ -291,15 +248,14 @@ impl Store {
         filed: &[(TaskId, String)],
     ) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let sql = "UPDATE sources SET digest = :digest WHERE id = :source";
-            tx.change(sql, named_params! { ":source": source, ":digest": digest })?;
+            tx.change("UPDATE sources SET digest = :digest WHERE id = :source", bind! { source, digest })?;
             for (id, name) in filed {
-                let values = named_params! { "task_id": id, "source_id": source, "name": name };
+                let values = bind! { task_id: id, source_id: source, name };
                 tx.insert_new("task_sources", values)?;
             }
             for (id, ticked) in ticked {
                 let sql = "UPDATE task_sources SET ticked = :ticked WHERE task_id = :id";
-                tx.change(sql, named_params! { ":id": id, ":ticked": ticked })?;
+                tx.change(sql, bind! { id, ticked })?;
             }
             Ok(())
         })
@@ -312,18 +268,6 @@ const FILED: &str = "SELECT t.id, s.name, t.title, t.status, s.ticked,
          ORDER BY o.attempt_number DESC LIMIT 1) AS last_commit,
         EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id) AS is_fix
     FROM task_sources s JOIN tasks t ON t.id = s.task_id";
-
-fn filed(row: &Row<'_>) -> rusqlite::Result<FiledTask> {
-    Ok(FiledTask {
-        id: row.get("id")?,
-        name: row.get("name")?,
-        title: row.get("title")?,
-        status: row.get("status")?,
-        tick: Tick::from_code(row.get("ticked")?),
-        commit: row.get("last_commit")?,
-        is_fix: row.get("is_fix")?,
-    })
-}
 
 /// Fix tasks, the name of the task they fix, and its id.
 const FIXES: &str = "SELECT f.task_id, s.name, f.original_id
@@ -349,8 +293,7 @@ fn unfiled(conn: &Connection, family: &str, source: i64) -> Result<Vec<(Task, St
              AND NOT EXISTS (SELECT 1 FROM task_sources o WHERE o.task_id = y.id)
          ORDER BY t.position"
     );
-    let found: Vec<(TaskId, String, Option<String>)> =
-        conn.all(&sql, [source], |row| Ok((row.get("id")?, row.get("name")?, row.get("about")?)))?;
+    let found: Vec<(TaskId, String, Option<String>)> = conn.all(&sql, [source])?;
     let tasks = found.into_iter();
     tasks.map(|(id, beside, about)| Ok((plan::known(conn, &id)?, beside, about))).collect()
 }

@@ -21,7 +21,6 @@ use crate::text::shell_word;
 
 /// The beginning of every log; one of two bytes that say how its checksums are made follows.
 const WAL_MAGIC: [u8; 3] = [0x37, 0x7f, 0x06];
-/// How many names are tried for a copy.
 const MOST_NAMES: u32 = 1000;
 /// A younger file may be one that a process has created and not locked yet.
 const PARTIAL_AGE: Duration = Duration::from_secs(60);
@@ -79,7 +78,6 @@ pub fn has_wal(database: &Path) -> bool {
     std::fs::metadata(wal_path(database)).is_ok_and(|log| log.len() > 0)
 }
 
-/// A copy of a database that was deleted or replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescued {
     pub path: PathBuf,

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rusqlite::{Connection, named_params};
+use rusqlite::Connection;
 
 use crate::memory::recall::tokens::{each_token, index_text};
 use crate::model::LearningId;
 use crate::store::Result;
-use crate::store::sql::{Json, Statements, only};
+use crate::store::sql::{Changes, Json, Statements, bind};
 
 /// A learning's text as the index holds it.
 struct Doc {
@@ -40,7 +40,6 @@ impl Doc {
     }
 }
 
-/// By how much counts change.
 #[derive(Default)]
 struct Deltas {
     terms: HashMap<String, i64>,
@@ -72,7 +71,7 @@ pub(in crate::store) fn is_behind(conn: &Connection) -> Result<bool> {
 
 pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
     let sql = "SELECT learning_id FROM learning_changes ORDER BY learning_id";
-    let changed: Vec<LearningId> = tx.all(sql, [], only)?;
+    let changed: Vec<LearningId> = tx.all(sql, [])?;
     if changed.is_empty() {
         return Ok(());
     }
@@ -82,15 +81,12 @@ pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
         add(tx, id, &mut deltas)?;
     }
     write_counts(tx, &deltas)?;
-    tx.change("DELETE FROM learning_changes", [])?;
-    Ok(())
+    tx.change("DELETE FROM learning_changes", [])
 }
 
 fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let sql = "SELECT doc, terms, tags FROM learning_docs WHERE learning_id = ?1";
-    let known: Option<(i64, String, Vec<String>)> =
-        tx.first(sql, [id], |row| Ok((row.get("doc")?, row.get("terms")?, row.json("tags")?)))?;
-    let Some((doc, terms, tags)) = known else {
+    let Some((doc, terms, tags)) = tx.first::<(i64, String, Vec<String>)>(sql, [id])? else {
         return Ok(());
     };
     tx.change("DELETE FROM learning_index WHERE rowid = ?1", [doc])?;
@@ -103,18 +99,16 @@ fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
 fn add(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let sql = "SELECT title, content, relevance_tags FROM learnings
          WHERE id = ?1 AND pruned_at IS NULL AND superseded_by IS NULL";
-    let active = tx.first(sql, [id], |row| {
-        let tags: Vec<String> = row.json("relevance_tags")?;
-        Ok(Doc::new(&row.text("title")?, &row.text("content")?, &tags))
-    })?;
-    let Some(doc) = active else { return Ok(()) };
+    let Some((title, content, tags)) = tx.first::<(String, String, Vec<String>)>(sql, [id])? else {
+        return Ok(());
+    };
+    let doc = Doc::new(&title, &content, &tags);
     let terms: Vec<&str> = doc.terms.iter().map(String::as_str).collect();
     let (words, tags) = (terms.join(" "), Json(&doc.tag_names));
-    let values = named_params! { "learning_id": id, "terms": words, "tags": tags };
+    let values = bind! { learning_id: id, terms: words, tags };
     tx.insert("learning_docs", values)?;
-    let values = named_params! {
-        "rowid": tx.last_insert_rowid(), "title": doc.title, "content": doc.content,
-        "tags": doc.tags,
+    let values = bind! {
+        rowid: tx.last_insert_rowid(), title: doc.title, content: doc.content, tags: doc.tags,
     };
     tx.insert("learning_index", values)?;
     let tags = doc.tag_names.iter().map(String::as_str);
@@ -135,35 +129,26 @@ fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
         );
         let drop_unused = format!("DELETE FROM {table} WHERE {column} = ?1 AND documents <= 0");
         for (word, by) in counts {
-            tx.change(&change, named_params! { ":word": word, ":by": by })?;
+            tx.change(&change, bind! { word, by })?;
             if *by < 0 {
                 tx.change(&drop_unused, [word])?;
             }
         }
     }
-    let sql = "UPDATE learning_corpus SET documents = documents + ?1";
-    tx.change(sql, [deltas.documents])?;
-    Ok(())
+    tx.change("UPDATE learning_corpus SET documents = documents + ?1", [deltas.documents])
 }
 
-/// How many learnings are active.
 pub(in crate::store) fn documents(conn: &Connection) -> Result<u64> {
-    let sql = "SELECT documents FROM learning_corpus";
-    conn.one(sql, [], |row| row.count("documents"))
+    conn.one("SELECT documents FROM learning_corpus", [])
 }
 
-/// How many active learnings have a token.
 pub(in crate::store) fn term_count(conn: &Connection, term: &str) -> Result<u64> {
-    let sql = "SELECT documents FROM learning_terms WHERE term = ?1";
-    let count = conn.first(sql, [term], |row| row.count("documents"))?;
-    Ok(count.unwrap_or(0))
+    Ok(conn.first("SELECT documents FROM learning_terms WHERE term = ?1", [term])?.unwrap_or(0))
 }
 
 /// How many active learnings have a tag, given in lower case.
 pub(in crate::store) fn tag_count(conn: &Connection, tag: &str) -> Result<u64> {
-    let sql = "SELECT documents FROM learning_tags WHERE tag = ?1";
-    let count = conn.first(sql, [tag], |row| row.count("documents"))?;
-    Ok(count.unwrap_or(0))
+    Ok(conn.first("SELECT documents FROM learning_tags WHERE tag = ?1", [tag])?.unwrap_or(0))
 }
 
 /// Documents with a token, those indexed last first.
@@ -172,5 +157,5 @@ pub(in crate::store) fn postings(conn: &Connection, token: &str, most: u64) -> R
     let token = format!("\"{token}\"");
     let sql = "SELECT rowid FROM learning_index WHERE learning_index MATCH :token
          ORDER BY rowid DESC LIMIT :most";
-    conn.all(sql, named_params! { ":token": token, ":most": most }, only)
+    conn.all(sql, bind! { token, most })
 }

@@ -9,7 +9,7 @@ use super::files::{copy, with_ending};
 use super::{Store, explain};
 use crate::files::{Links, open};
 use crate::model::Timestamp;
-use crate::store::sql::{Statements, only};
+use crate::store::sql::Statements;
 use crate::store::{Result, StoreError, status};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
@@ -36,7 +36,6 @@ const STEPS: [&str; 20] = [
     include_str!("../../../migrations/sqlite/0020_stopped.sql"),
 ];
 
-/// The version this binary writes.
 pub(super) const KNOWN: u32 = STEPS.len() as u32;
 
 /// Looks at the file's header before SQLite does, so that a newer file is not touched in any way.
@@ -77,7 +76,7 @@ fn use_wal(conn: &Connection) -> rusqlite::Result<()> {
 
 /// Version 1 left parents pending whose children were done.
 fn settle_parents(conn: &Connection) -> Result<()> {
-    let now: Timestamp = conn.one("SELECT strftime('%Y-%m-%dT%H:%M:%fZ')", [], only)?;
+    let now: Timestamp = conn.one("SELECT strftime('%Y-%m-%dT%H:%M:%fZ')", [])?;
     status::settle(conn, now)
 }
 

@@ -15,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Transaction, Transactio
 
 pub use files::{Rescued, has_wal, rescued, rescued_since, restore_command, wal_path};
 
-use super::sql::{Row, Statements};
+use super::sql::{Changes, Statements};
 use super::{Result, StoreError};
 use crate::files::private;
 
@@ -43,14 +43,12 @@ pub(super) enum Durability {
     Power,
 }
 
-/// What to do where there is no database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absent {
     Refuse,
     Create,
 }
 
-/// A wait for a lock that has lasted for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockWait {
     pub waited: Duration,
@@ -63,7 +61,6 @@ pub struct LockWait {
 pub struct Patience {
     /// Shorter waits are normal and reported to nobody.
     pub tell_after: Duration,
-    /// After this the wait ends with an error.
     pub give_up_after: Duration,
     /// Called again and again during a long wait; `false` ends the wait.
     pub on_wait: fn(LockWait) -> bool,
@@ -106,7 +103,6 @@ impl Patience {
     }
 }
 
-/// The open database.
 #[derive(Debug)]
 pub struct Store {
     pub(super) conn: Connection,
@@ -117,7 +113,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// The schema version this program writes.
     pub const VERSION: u32 = migrate::KNOWN;
 
     /// Opens a database that exists, and brings it to the present schema.
@@ -130,7 +125,6 @@ impl Store {
         Self::open_with(path, Absent::Create, Patience::default())
     }
 
-    /// Opens a database and brings it to the present schema.
     pub fn open_with(path: &Path, absent: Absent, patience: Patience) -> Result<Self> {
         let not_writable =
             |error: std::io::Error| StoreError::NotWritable { path: path.to_owned(), why: error.to_string() };
@@ -206,7 +200,6 @@ impl Store {
         Ok(())
     }
 
-    /// The schema version of the file.
     pub fn version(&self) -> Result<u32> {
         self.read(migrate::version)
     }
@@ -239,35 +232,6 @@ impl Store {
         })
     }
 
-    pub(super) fn all<T, C: FromIterator<T>>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<C> {
-        self.read(|conn| conn.all(sql, params, read))
-    }
-
-    /// The first row, if there is one.
-    pub(super) fn first<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>> {
-        self.read(|conn| conn.first(sql, params, read))
-    }
-
-    /// The first row, which must exist.
-    pub(super) fn one<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T> {
-        self.read(|conn| conn.one(sql, params, read))
-    }
-
     /// Runs one write transaction; nothing of it stays if it fails.
     pub(super) fn write<T>(
         &mut self,
@@ -290,8 +254,17 @@ impl Store {
     }
 
     /// A write that is one statement. Returns how many rows it changed.
-    pub(super) fn change(&mut self, durability: Durability, sql: &str, params: impl Params) -> Result<usize> {
-        self.write(durability, |tx| tx.change(sql, params))
+    pub(super) fn changed(
+        &mut self,
+        durability: Durability,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<usize> {
+        self.write(durability, |tx| tx.changed(sql, params))
+    }
+
+    pub(super) fn change(&mut self, durability: Durability, sql: &str, params: impl Params) -> Result<()> {
+        self.changed(durability, sql, params).map(drop)
     }
 
     /// A write that is not worth a wait for a lock.
@@ -308,6 +281,16 @@ impl Store {
         let written = self.write(Durability::Power, change);
         self.read(|conn| conn.pragma_update(None, "cache_size", USUAL_CACHE_KIB))?;
         written
+    }
+}
+
+impl Statements for Store {
+    fn connection(&self) -> &Connection {
+        &self.conn
+    }
+
+    fn explain(&self, error: rusqlite::Error) -> StoreError {
+        explain(&self.path, error)
     }
 }
 
@@ -361,7 +344,7 @@ fn explain(path: &Path, error: impl Into<StoreError>) -> StoreError {
             StoreError::NotWritable { path, why }
         }
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, why },
-        Some(ErrorCode::DatabaseBusy) => StoreError::Locked { path },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::FileLockingProtocolFailed) => StoreError::Locked { path },
         _ => StoreError::Engine { path, source },
     }
 }

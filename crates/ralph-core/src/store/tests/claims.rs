@@ -7,7 +7,7 @@ use std::thread;
 use super::{Fixture, NONE, NOW, event, outcome, request};
 use crate::model::{DoneBy, NewTask, Outcome, RunId, Status, Token};
 use crate::store::Store;
-use crate::store::{AttemptStart, ClaimRequest, Mark, Purpose, Scope, StoreError, TaskNext};
+use crate::store::{ClaimRequest, Mark, Purpose, Scope, StoreError, TaskNext, UnfinishedAttempt};
 
 #[test]
 fn plan_05_priority_first_then_plan_order() {
@@ -107,21 +107,22 @@ fn plan_07_a_capture_whose_token_has_moved_is_refused_whole() {
     let stale = outcome(&claimed, &token, Outcome::Done, TaskNext::Done);
     assert!(matches!(f.capture(&stale), Err(StoreError::ClaimMoved(_))));
     assert_eq!(f.status(&id), Status::InProgress);
-    let start = AttemptStart {
-        task_id: id,
-        token,
+    let start = UnfinishedAttempt {
         attempt_number: 1,
-        iteration: 1,
-        agent: "a".into(),
-        model: "m".into(),
-        rationale: "r".into(),
-        started_at: NOW,
+        iteration: Some(1),
+        agent: Some("a".into()),
+        model: Some("m".into()),
+        rationale: Some("r".into()),
+        started_at: Some(NOW),
         commit_before: None,
         log_path: None,
-        work_dir: ".".into(),
+        work_dir: Some(".".into()),
         learnings: Vec::new(),
     };
-    assert!(matches!(f.store.begin_attempt(&start, &event("r-1", 2)), Err(StoreError::ClaimMoved(_))));
+    assert!(matches!(
+        f.store.begin_attempt(&id, &token, &start, &event("r-1", 2)),
+        Err(StoreError::ClaimMoved(_))
+    ));
     let fresh = outcome(&claimed, &new_token, Outcome::Done, TaskNext::Done);
     f.capture(&fresh).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::event::WaitingFor;
-use crate::store::AttemptStart;
+use crate::store::UnfinishedAttempt;
 
 fn at(seconds: u64) -> Timestamp {
     NOW.plus(Duration::from_secs(seconds))
@@ -57,23 +57,21 @@ fn waits_have_a_length_unless_they_go_on() {
 /// Claims the next task and begins an attempt with this log.
 fn begin(f: &mut Fixture, log: &str) -> (Claimed, Token) {
     let (claimed, token) = f.claim().unwrap();
-    let start = AttemptStart {
-        task_id: claimed.task.id.clone(),
-        token: token.clone(),
+    let start = UnfinishedAttempt {
         attempt_number: claimed.tries.recorded + 1,
-        iteration: 1,
-        agent: "mine".into(),
-        model: "small".into(),
-        rationale: "default".into(),
-        started_at: NOW,
+        iteration: Some(1),
+        agent: Some("mine".into()),
+        model: Some("small".into()),
+        rationale: Some("default".into()),
+        started_at: Some(NOW),
         commit_before: None,
         log_path: Some(log.into()),
-        work_dir: "/w".into(),
+        work_dir: Some("/w".into()),
         learnings: Vec::new(),
     };
     f.counter += 1;
     let seq = 1000 + f.counter;
-    f.store.begin_attempt(&start, &event("r-1", seq)).unwrap();
+    f.store.begin_attempt(&claimed.task.id, &token, &start, &event("r-1", seq)).unwrap();
     (claimed, token)
 }
 

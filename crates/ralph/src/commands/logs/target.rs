@@ -85,7 +85,7 @@ impl Target {
         let attempt = claim.attempt;
         Some(Self {
             number: counted + 1,
-            try_number: attempt.attempt_number?,
+            try_number: Some(attempt.attempt_number).filter(|number| *number > 0)?,
             run: Some(claim.run_id),
             agent: attempt.agent,
             model: attempt.model,

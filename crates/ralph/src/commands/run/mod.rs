@@ -23,7 +23,7 @@ use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};
 use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
-use ralph_core::model::{Strategy, UnknownStrategy};
+use ralph_core::model::{Strategy, UnknownName};
 use ralph_core::text::few;
 pub use settings::{agents_md, gate_limits, log_limits, policy, recovery_of, run_settings};
 
@@ -134,7 +134,7 @@ pub struct Args {
 }
 
 fn strategy(text: &str) -> Result<Strategy, String> {
-    text.parse().map_err(|error: UnknownStrategy| {
+    text.parse().map_err(|error: UnknownName| {
         let names = Strategy::ALL.map(Strategy::as_str);
         match nearest(text, names) {
             Some(nearest) => format!("{error}; did you mean `{nearest}`?"),

@@ -210,7 +210,7 @@ impl RunFacts {
             // Not recorded yet: the next run does that.
             let claims = store.claims()?;
             let own = claims.iter().filter(|claim| claim.run_id == run.id);
-            facts.lost_attempts += own.filter(|c| c.attempt.attempt_number.is_some()).count() as u64;
+            facts.lost_attempts += own.filter(|c| c.attempt.attempt_number > 0).count() as u64;
         }
         let mut tasks = tasks(workspace, &attempts)?;
         tasks.extend(handed_over(workspace, run, &tasks)?);
