@@ -27,11 +27,11 @@ pub struct RunEvent {
     pub kind: EventKind,
 }
 
-/// The name of a run's one worker.
+/// The name of a run's first worker.
 pub const WORKER: &str = "w1";
 
 impl RunEvent {
-    /// An event of a run's one worker.
+    /// An event of a run's first worker.
     pub fn new(seq: u64, at: Timestamp, run_id: &RunId, kind: EventKind) -> Self {
         Self { v: EVENT_VERSION, seq, at, run_id: run_id.clone(), worker: WORKER.to_owned(), kind }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::run::Run;
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun};
+use super::run_end::{Halt, Result, StopRun};
 use super::{OnOpen, PauseOn};
 use crate::analysis::{Analysis, Surroundings, analyse};
 use crate::event::{EventKind, TaskRef, WaitingFor};
@@ -109,7 +109,7 @@ impl BreakerPrompt {
 
 impl RunContext<'_> {
     /// A run that starts with the breaker open probes: one attempt, to see.
-    pub(super) fn probe(&mut self) -> Result<(), EngineError> {
+    pub(super) fn probe(&mut self) -> Result {
         match self.store.half_open_breaker()? {
             true => self.tell(EventKind::BreakerProbes),
             false => Ok(()),
@@ -129,17 +129,16 @@ impl RunContext<'_> {
     }
 
     /// Ctrl-C at a question ends the run as it does elsewhere; a closed terminal is an answer.
-    fn stop_after_question(&self) -> Result<Option<StopRun>, EngineError> {
-        if self.interrupt.hung_up() {
-            return Ok(Some(aborted()));
+    fn check_after_question(&self) -> Result {
+        match self.interrupt.hung_up() {
+            true => Err(aborted()),
+            false => self.check_signal(),
         }
-        let signal = self.interrupt.first();
-        signal.map(|signal| self.interrupted(signal)).transpose()
     }
 }
 
 impl Run<'_> {
-    fn analyse(&self) -> Result<Analysis, EngineError> {
+    fn analyse(&self) -> Result<Analysis> {
         let settings = self.context.settings;
         let around = Surroundings {
             ladder: self.team.agent().ladder().to_vec(),
@@ -151,11 +150,7 @@ impl Run<'_> {
     }
 
     /// A counted failure: the breaker may have opened, and a person may want to be asked.
-    pub(super) fn after_failure(
-        &mut self,
-        task: &Task,
-        metrics: &TaskMetrics,
-    ) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn after_failure(&mut self, task: &Task, metrics: &TaskMetrics) -> Result {
         match self.context.store.breaker()?.state {
             BreakerState::Open => self.check_breaker(Some(task)),
             BreakerState::Closed | BreakerState::HalfOpen => self.ask_after_failure(task, metrics),
@@ -163,106 +158,86 @@ impl Run<'_> {
     }
 
     /// Stops, asks or waits where the breaker is open. `current` is the task whose failure was the last.
-    pub(super) fn check_breaker(&mut self, current: Option<&Task>) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn check_breaker(&mut self, current: Option<&Task>) -> Result {
         let breaker = self.context.store.breaker()?;
         if breaker.state != BreakerState::Open {
-            return Ok(None);
+            return Ok(());
         }
         let analysis = self.analyse()?;
         let run = &mut self.context;
-        let opened = run.event(EventKind::BreakerOpened {
-            failures: breaker.failures,
-            tasks: breaker.tasks,
-            analysis: analysis.clone(),
-        });
+        let (failures, tasks) = (breaker.failures, breaker.tasks);
+        let opened = run.event(EventKind::BreakerOpened { failures, tasks, analysis: analysis.clone() });
         run.store.append_events(std::slice::from_ref(&opened))?;
         self.state_md.write_analysis(run, &analysis)?;
         let answer = match run.settings.pause_on {
             PauseOn::Never => Answer::Nobody,
             PauseOn::Breaker | PauseOn::Stuck | PauseOn::Failure => {
-                let failures = breaker.failures;
                 run.ask(PauseReason::Breaker { failures }, &analysis)
             }
         };
-        if let Some(stop) = run.stop_after_question()? {
-            return Ok(Some(stop));
-        }
+        run.check_after_question()?;
         match answer {
-            Answer::Abort => return Ok(Some(aborted())),
-            Answer::Resume => {
-                let now = run.clock.now();
-                run.store.close_breaker(now)?;
-                return Ok(None);
-            }
+            Answer::Abort => return Err(aborted()),
+            Answer::Resume => return Ok(run.store.close_breaker(run.clock.now())?),
             Answer::Skip => {
                 run.store.reset_breaker()?;
-                self.skip(current)?;
-                return Ok(None);
+                return self.skip(current);
             }
             // The person who was asked has seen it; everybody else sees it now.
             Answer::Nobody => run.observer.event(&opened),
         }
-        if let Some(stop) = self.must_stop()? {
+        let triggered = || {
+            StopRun::new(
+            RunExit::BreakerOpen,
+            format!(
+                "Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks, with no success in between"
+            ),
+        )
+        .with_hint("fix the cause, then `ralph run` (starts with one trial attempt) or `ralph breaker reset`")
+        };
+        match self.must_stop() {
             // The limit ends the run, but an open breaker is the better reason.
-            return Ok(Some(match stop.exit {
-                RunExit::Limit => triggered(breaker.failures, breaker.tasks),
-                _ => stop,
-            }));
+            Err(Halt::Stop(stop)) if stop.exit == RunExit::Limit => return Err(triggered().into()),
+            other => other?,
         }
-        match self.context.settings.breaker.on_open {
-            OnOpen::Exit => Ok(Some(triggered(breaker.failures, breaker.tasks))),
-            OnOpen::Wait => {
-                let cooldown = self.context.settings.breaker.cooldown;
-                let until = self.context.clock.now().plus(cooldown);
-                let reason = "the circuit breaker's cooldown".to_owned();
-                let stop = self.wait_until(until, WaitingFor::Cooldown, reason)?;
-                if stop.is_none() {
-                    self.context.probe()?;
-                }
-                Ok(stop)
-            }
+        let settings = &self.context.settings.breaker;
+        if settings.on_open == OnOpen::Exit {
+            return Err(triggered().into());
         }
+        let until = self.context.clock.now().plus(settings.cooldown);
+        self.wait_until(until, WaitingFor::Cooldown, "the circuit breaker's cooldown".to_owned())?;
+        self.context.probe()
     }
 
     /// Asks after a failure where the settings say so.
-    fn ask_after_failure(
-        &mut self,
-        task: &Task,
-        metrics: &TaskMetrics,
-    ) -> Result<Option<StopRun>, EngineError> {
-        let prompt = &self.breaker_prompt;
-        let Some(reason) = prompt.reason_to_ask(&self.context, task, metrics) else {
-            return Ok(None);
+    fn ask_after_failure(&mut self, task: &Task, metrics: &TaskMetrics) -> Result {
+        let Some(reason) = self.breaker_prompt.reason_to_ask(&self.context, task, metrics) else {
+            return Ok(());
         };
         let analysis = self.analyse()?;
         let run = &mut self.context;
         self.state_md.write_analysis(run, &analysis)?;
         let answer = run.ask(reason, &analysis);
-        if let Some(stop) = run.stop_after_question()? {
-            return Ok(Some(stop));
-        }
+        run.check_after_question()?;
         match answer {
-            Answer::Abort => return Ok(Some(aborted())),
+            Answer::Abort => Err(aborted()),
             Answer::Skip => {
                 run.store.reset_breaker()?;
-                self.skip(Some(task))?;
+                self.skip(Some(task))
             }
             Answer::Resume => {
                 run.store.reset_breaker()?;
-                let failures = metrics.consecutive_failures;
-                let resumed = &mut self.breaker_prompt.resumed;
-                resumed.insert(task.id.clone(), failures);
+                self.breaker_prompt.resumed.insert(task.id.clone(), metrics.consecutive_failures);
+                Ok(())
             }
-            Answer::Nobody => {}
+            Answer::Nobody => Ok(()),
         }
-        Ok(None)
     }
 
-    fn skip(&mut self, current: Option<&Task>) -> Result<(), EngineError> {
+    fn skip(&mut self, current: Option<&Task>) -> Result {
         let Some(task) = current else { return Ok(()) };
         let run = &mut self.context;
-        let reason = Some("at the pause prompt".to_owned());
-        let skipped = Mark::Skipped { reason };
+        let skipped = Mark::Skipped { reason: Some("at the pause prompt".to_owned()) };
         match run.store.mark(&task.id, &skipped, run.clock.now()) {
             Ok(()) => {}
             // Another run took it meanwhile, or somebody deleted it: it is no longer ours to leave out.
@@ -276,14 +251,6 @@ impl Run<'_> {
     }
 }
 
-fn aborted() -> StopRun {
-    StopRun::new(RunExit::Aborted, "aborted at the pause prompt")
-}
-
-fn triggered(failures: u64, tasks: u64) -> StopRun {
-    let reason = format!(
-        "Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks, with no success in between"
-    );
-    StopRun::new(RunExit::BreakerOpen, reason)
-        .with_hint("fix the cause, then `ralph run` (starts with one trial attempt) or `ralph breaker reset`")
+fn aborted() -> Halt {
+    StopRun::new(RunExit::Aborted, "aborted at the pause prompt").into()
 }

@@ -1,14 +1,14 @@
 //! What Ralph does in git for an attempt: a commit for done work, a rollback for failed work.
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use super::settings::CommitWhen;
-use super::work_tree::{WorkTree, some_of};
+use super::work_tree::{TreeBefore, WorkTree, some_of};
 use crate::diagnose::diagnose;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::CommitFailure;
 use crate::git::{CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, Snapshot, commit_message};
-use crate::model::{CommitIntent, GateOutcome, GateRecord, TaskId, Token};
+use crate::model::{CommitIntent, GateOutcome, GateRecord};
 use crate::store::{Claimed, StoreError};
 
 impl WorkTree {
@@ -17,15 +17,11 @@ impl WorkTree {
         &mut self,
         run: &mut RunContext<'_>,
         claimed: &Claimed,
-        token: &Token,
-        before_attempt: Option<&Snapshot>,
-    ) -> Result<Result<Option<String>, CommitFailure>, EngineError> {
-        let Some(git) = self.git.clone() else {
+        before_attempt: &TreeBefore,
+    ) -> Result<Result<Option<String>, CommitFailure>> {
+        let Some(git) = self.git.clone().filter(|_| self.settings.commit == CommitWhen::OnSuccess) else {
             return Ok(Ok(None));
         };
-        if self.settings.commit == CommitWhen::Never {
-            return Ok(Ok(None));
-        }
         let task = &claimed.task;
         let owner = run.store.work_owner(&task.id)?;
         // What another run has under way in the same tree is not this task's.
@@ -36,7 +32,7 @@ impl WorkTree {
             Some(_) => {
                 let known = self.changed_by.get(&owner).into_iter().flatten();
                 let own: Vec<Vec<u8>> = known.cloned().collect();
-                before_attempt.map(|before| before.without(&own))
+                before_attempt.snapshot.as_ref().map(|before| before.without(&own))
             }
             None => self.before_task.get(&owner).cloned(),
         };
@@ -57,7 +53,7 @@ impl WorkTree {
             grace: run.settings.grace,
         };
         let interrupt = run.interrupt.clone();
-        let mut watch = IntentRecorder { run, task: &task.id, token, error: None };
+        let mut watch = IntentRecorder { run, claimed, error: None };
         let committed = git.commit(&order, &interrupt, &mut watch);
         if let Some(error) = watch.error {
             return Err(error.into());
@@ -99,7 +95,7 @@ impl WorkTree {
         run: &mut RunContext<'_>,
         name: &str,
         tree: Option<&Snapshot>,
-    ) -> Result<Option<Kept>, EngineError> {
+    ) -> Result<Option<Kept>> {
         let (Some(_), Some(git)) = (self.settings.rollback, &self.git) else {
             return Ok(None);
         };
@@ -113,11 +109,11 @@ impl WorkTree {
     }
 
     /// After an attempt that did not fail: gives up what was kept.
-    pub(super) fn let_go(&self, run: &mut RunContext<'_>, kept: Option<Kept>) -> Result<(), EngineError> {
-        match kept.zip(self.git.as_ref()).map(|(kept, git)| git.let_go(&kept)) {
-            Some(Err(error)) => run.warn(error.to_string()),
-            Some(Ok(_)) | None => Ok(()),
+    pub(super) fn let_go(&self, run: &mut RunContext<'_>, kept: Option<Kept>) -> Result<Option<String>> {
+        if let Some(Err(error)) = kept.zip(self.git.as_ref()).map(|(kept, git)| git.let_go(&kept)) {
+            run.warn(error.to_string())?;
         }
+        Ok(None)
     }
 
     /// Undoes a failed attempt. The reference of what was undone.
@@ -127,7 +123,7 @@ impl WorkTree {
         claimed: &Claimed,
         kept: Option<Kept>,
         name: &str,
-    ) -> Result<Option<String>, EngineError> {
+    ) -> Result<Option<String>> {
         let (Some(kept), Some(git), Some(mode)) = (kept, &self.git, self.settings.rollback) else {
             return Ok(None);
         };
@@ -178,7 +174,7 @@ fn tell_of_commit(
     run: &mut RunContext<'_>,
     claimed: &Claimed,
     outcome: CommitOutcome,
-) -> Result<Option<String>, EngineError> {
+) -> Result<Option<String>> {
     let name = claimed.task.name();
     if let Some(warning) = outcome.warning {
         run.warn(format!("after the commit: {warning}"))?;
@@ -204,8 +200,7 @@ fn tell_of_commit(
 /// Records what is about to be committed, so that a commit whose maker dies is found.
 struct IntentRecorder<'c, 'a> {
     run: &'c mut RunContext<'a>,
-    task: &'c TaskId,
-    token: &'c Token,
+    claimed: &'c Claimed,
     error: Option<StoreError>,
 }
 
@@ -215,9 +210,8 @@ impl CommitWatch for IntentRecorder<'_, '_> {
     }
 
     fn intends(&mut self, intent: &CommitIntent) -> Result<(), GitError> {
-        let store = &mut self.run.store;
-        let recorded = store.set_commit_intent(self.task, self.token, intent);
-        recorded.map_err(|error| {
+        let Claimed { task, token, .. } = self.claimed;
+        self.run.store.set_commit_intent(&task.id, token, intent).map_err(|error| {
             self.error = Some(error);
             GitError::Interrupted
         })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::attempt_record::AttemptResult;
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use super::{RecoverySettings, RunSettings};
 use crate::decide::{GivenUp, Policy, Settled};
 use crate::diagnose::fingerprint;
@@ -86,7 +86,7 @@ impl<'a> FixPolicy<'a> {
 pub(super) fn attempts_used_up(
     run: &RunContext<'_>,
     task: &Task,
-) -> Result<Option<(String, Option<RecoveryEnd>)>, EngineError> {
+) -> Result<Option<(String, Option<RecoveryEnd>)>> {
     let store = &*run.store;
     let used = store.attempts_used(&task.id)?;
     let policy = &run.settings.policy;

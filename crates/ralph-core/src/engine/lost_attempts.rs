@@ -4,21 +4,22 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::agent_session::signal_scope;
 use super::attempt_record::{AttemptResult, add_session, begun, status_of};
 use super::fix_tasks::FixPolicy;
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun, millis};
+use super::run_end::{Result, StopRun, millis};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
 use crate::capture;
-use crate::decide::{Effects, GivenUp, settle};
+use crate::decide::{Effects, settle};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::evidence::Verdict;
 use crate::git::{Git, GitError, GitFault, GitLimits};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{Attempt, ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Task, Timestamp};
+use crate::model::{ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Task, Timestamp};
 use crate::signals;
-use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError};
+use crate::store::{Claim, Purpose, Random, Store, StoreError};
 
 /// How long processes of a dead run have between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -174,8 +175,8 @@ impl LostAttempts<'_> {
             },
         };
         let report = (!done).then(capture::lost_report);
-        let signals = said.map(|said| signals::parse(&said.result_text, &scope(&task)));
-        let signals = signals.unwrap_or_default();
+        let scope = signal_scope(&task, &[]);
+        let signals = said.map(|said| signals::parse(&said.result_text, &scope)).unwrap_or_default();
         let result = AttemptResult {
             learnings: capture::learnings(&signals.learnings),
             ..AttemptResult::new(attempt, verdict, gate.as_ref(), report)
@@ -192,7 +193,7 @@ impl LostAttempts<'_> {
         let (id, token) = (&claim.task_id, &claim.token);
         let captured = self.store.capture(id, token, self.random, |before| {
             let settled = settle(&result.verdict, &effects, before, policy);
-            let plan = plan.effects(&task, &result, &settled, policy);
+            let mut plan = plan.effects(&task, &result, &settled, policy);
             let found = EventKind::LostFound {
                 task: TaskRef::from(&task),
                 lost_run_id: claim.run_id.clone(),
@@ -200,22 +201,8 @@ impl LostAttempts<'_> {
                 status: status_of(&settled.next).0,
                 verified: result.attempt.verified,
             };
-            let events = [found].into_iter().chain(plan.events);
-            Capture {
-                attempt: Attempt { counted: settled.counted, ..result.attempt.clone() },
-                report: result.report.clone().filter(|_| settled.counted),
-                learnings: result.learnings.clone(),
-                lesson: None,
-                metrics: settled.metrics,
-                next: settled.next,
-                gave_up: settled.given_up == Some(GivenUp::Retries),
-                fix: plan.fix,
-                recovery_end: plan.end,
-                changes: Vec::new(),
-                breaker: settled.breaker,
-                own_work: false,
-                events: events.filter_map(event).collect(),
-            }
+            let told = [found].into_iter().chain(std::mem::take(&mut plan.events));
+            result.capture(settled, plan, told.filter_map(event).collect())
         })?;
         Ok(Lost { last_sign: Some(captured.attempt.ended_at()), events: captured.events, undecided: None })
     }
@@ -301,35 +288,22 @@ impl LostAttempts<'_> {
     }
 }
 
-fn scope(task: &Task) -> signals::Scope<'_> {
-    signals::Scope {
-        task_id: task.id.as_str(),
-        task_key: task.key.as_ref().map(|key| key.as_str()),
-        ladder: &[],
-    }
-}
-
 impl RunContext<'_> {
     /// Records what other runs lost, and tells of it. Where git does not say whether lost work was committed, the run ends:
     /// it would wait for that claim for as long as git does not answer.
-    pub(super) fn record_lost_attempts(&mut self) -> Result<Option<StopRun>, EngineError> {
-        let now = self.clock.now();
-        let (id, seq) = (&self.id, &mut self.seq);
+    pub(super) fn record_lost_attempts(&mut self) -> Result {
         let recorded = LostAttempts {
             fix_policy: FixPolicy::new(self.project, self.settings, &self.real_paths),
             store: self.store,
             host: self.host,
             agents: self.known_agents,
             breaker_threshold: self.settings.breaker.threshold,
-            now,
+            now: self.clock.now(),
             random: self.random,
-            own_run: Some(id),
+            own_run: Some(&self.id),
             interrupt: self.interrupt.clone(),
         }
-        .record(&mut |kind| {
-            *seq += 1;
-            Some(RunEvent::new(*seq, now, id, kind))
-        })?;
+        .record(&mut |kind| Some(self.events.event(kind)))?;
         self.lost_until = self.lost_until.max(recorded.last_sign);
         for event in &recorded.events {
             self.observer.event(event);
@@ -342,14 +316,14 @@ impl RunContext<'_> {
         let undecided = recorded.undecided.into_iter();
         // The loop sees the signal itself.
         let mut faults = undecided.filter(|(_, error)| !matches!(error, GitError::Interrupted));
-        Ok(faults.next().map(|(name, error)| {
-            let reason = format!(
-                "Ralph crashed while committing the work of {name}, and git cannot tell whether the commit \
-                 was made: {error}"
-            );
-            let remedy = error.remedy();
-            let remedy = remedy.unwrap_or_else(|| "fix what git reports".to_owned());
-            StopRun::error(reason).with_hint(format!("{remedy}; then `ralph run` again"))
-        }))
+        let Some((name, error)) = faults.next() else {
+            return Ok(());
+        };
+        let reason = format!(
+            "Ralph crashed while committing the work of {name}, and git cannot tell whether the commit \
+             was made: {error}"
+        );
+        let remedy = error.remedy().unwrap_or_else(|| "fix what git reports".to_owned());
+        Err(StopRun::error(reason).with_hint(format!("{remedy}; then `ralph run` again")).into())
     }
 }

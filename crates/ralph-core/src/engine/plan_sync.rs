@@ -9,14 +9,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use self::shown::{LINE_CHARS, Shown, block_of, log_of, mark_of, state_of};
-use super::agents_md_sync::AGENTS_LAST_WORDS;
-use super::exchange::{Missed, Picture, exchange};
-use super::run_context::RunContext;
-use super::run_end::EngineError;
-use crate::event::{EventKind, GateAuthor};
-use crate::files::{
-    Cleared, InPlace, Limit, Links, Lock, Stamp, Swap, quick_digest, read, recover, stamp, tick_in_place,
-};
+use super::agents_md_sync::{AGENTS_LAST_WORDS, whole};
+use super::run_context::{RunContext, shown_command};
+use super::run_end::Result;
+use super::shared_file::{FileError, edit};
+use crate::event::{EventKind, GateAuthor, TaskRef};
+use crate::files::{Cleared, Limit, Links, Lock, Stamp, quick_digest, read, recover, stamp};
 use crate::model::{Status, TaskId, Timestamp};
 use crate::plan::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
 use crate::plan::tasks_md::{self, Spec};
@@ -81,24 +79,17 @@ impl KnownFile {
             },
         }
     }
-
-    fn take(&mut self, tasks: Vec<FiledTask>, counts: PlanCounts) {
-        self.places = tasks.iter().enumerate().map(|(at, task)| (task.id.clone(), at)).collect();
-        self.tasks = tasks;
-        self.counts = counts;
-    }
 }
 
 impl PlanFiles {
     /// At the start: what killed runs left is put right, what people changed is taken in, and all of it is shown.
-    pub(super) fn open(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
-        let sources = run.store.sources()?;
-        let sources = sources
-            .into_iter()
+    pub(super) fn open(&mut self, run: &mut RunContext<'_>) -> Result {
+        let sources = run.store.sources()?.into_iter();
+        self.sources = sources
             .filter(|source| source.format == Format::TasksMd.as_str())
             // Whatever was remembered: at the start every file is read.
-            .map(|source| KnownFile::new(SourceFile { digest: None, ..source }));
-        self.sources = sources.collect();
+            .map(|source| KnownFile::new(SourceFile { digest: None, ..source }))
+            .collect();
         let written = self.sources.iter().filter_map(|known| {
             let (at, _) = stamp(&source_path(run, &known.source))?;
             Some(Timestamp::from(at))
@@ -112,23 +103,6 @@ impl PlanFiles {
         self.sync(run, None, author, &LogNews::default())
     }
 
-    /// Fixes what a killed run left in the middle of writing a file or those beside it.
-    fn recover_files(&self, run: &mut RunContext<'_>, path: &Path, own_path: &Path) -> Result<(), FileFault> {
-        let beside = [STATE_JSON, PROGRESS_MD].map(|name| own_path.with_file_name(name));
-        let beside = beside.iter().filter_map(|path| run.real_paths.real(path).ok());
-        let files: Vec<PathBuf> = [path.to_owned()].into_iter().chain(beside).collect();
-        for file in files {
-            for saved in recover(&file)? {
-                let message = format!(
-                    "a plan file was edited before a crash; that version is saved in {}",
-                    saved.display()
-                );
-                run.tell(EventKind::Warning { message })?;
-            }
-        }
-        Ok(())
-    }
-
     /// Brings files and database together. With a task only that one's box is looked at, as long as nobody changed the
     /// file.
     pub(super) fn sync(
@@ -137,7 +111,7 @@ impl PlanFiles {
         task: Option<&TaskId>,
         author: Author,
         news: &LogNews,
-    ) -> Result<(), EngineError> {
+    ) -> Result {
         if self.sources.is_empty() {
             return Ok(());
         }
@@ -154,18 +128,18 @@ impl PlanFiles {
             self.sources.push(known);
             match synced {
                 Ok(()) => {}
-                Err(FileFault::Engine(error)) => return Err(error),
-                Err(FileFault::File(why)) => self.tell_fault(run, &path, &why)?,
+                Err(FileError::Halt(halt)) => return Err(halt),
+                Err(FileError::File(why)) => self.tell_fault(run, &path, &why.to_string())?,
             }
         }
         Ok(())
     }
 
-    fn tell_fault(&mut self, run: &mut RunContext<'_>, path: &str, why: &str) -> Result<(), EngineError> {
+    fn tell_fault(&mut self, run: &mut RunContext<'_>, path: &str, why: &str) -> Result {
         let message = format!("cannot update {path}: {why}");
         if !self.told.contains(&message) {
             self.told.push(message.clone());
-            run.tell(EventKind::Warning { message })?;
+            run.warn(message)?;
         }
         Ok(())
     }
@@ -177,85 +151,57 @@ impl PlanFiles {
         task: Option<&TaskId>,
         author: &Author,
         news: &LogNews,
-    ) -> Result<(), FileFault> {
+    ) -> Result<(), FileError> {
         let own_path = source_path(run, &known.source);
         // What a link leads to is the file, not the link; its log and state stand beside the link.
         let path = &run.real_paths.real(&own_path)?;
-        let lock = run.ralph_dir()?.join("plan_files.lock");
-        let _lock = Lock::within(&lock, PATIENCE)?;
+        let _lock = Lock::within(&run.ralph_dir()?.join("plan_files.lock"), PATIENCE)?;
         if known.unsettled {
-            self.recover_files(run, path, &own_path)?;
+            recover_files(run, path, &own_path)?;
             known.unsettled = false;
         }
-        let mut whole = !self.is_only(run, known, task)?;
-        if !whole && known.stamp == stamp(path) && !self.has_news(run, known, task)? {
-            return self.write_log_and_state(run, &own_path, known, task, news);
+        let mut all = !known.is_only(run, task)?;
+        if !all && known.stamp == stamp(path) && !known.has_news(run, task)? {
+            return write_log_and_state(run, &own_path, known, task, news);
         }
         let first = read(path, Links::Refuse, Limit::TEXT)?;
         if std::fs::metadata(path)?.permissions().readonly() {
-            return Err(FileFault::File("it is read-only".into()));
+            return Err(FileError::file("it is read-only"));
         }
-        let mut shown = Shown::default();
-        let mut is_plan = true;
-        let mut swap = Swap::new(path);
-        let put = exchange(
-            Some(first),
-            |text| {
-                let text = std::str::from_utf8(text.unwrap_or_default())
-                    .map_err(|_| FileFault::File("it is not UTF-8".into()))?;
-                let look = quick_digest(text);
-                if known.source.digest.as_deref() != Some(&look) {
-                    is_plan = self.read_again(run, &known.source, text, &look, author)?;
-                    known.source.digest = Some(look);
-                    known.marks = None;
-                    whole = true;
+        let edited = edit(path, Some(first), |text| {
+            let text = text.unwrap_or_default();
+            let seen = quick_digest(text);
+            if known.source.digest.as_deref() != Some(&seen) {
+                if !self.read_again(run, &known.source, text, &seen, author)? {
+                    return Ok((text.to_owned(), None));
                 }
-                if !is_plan {
-                    return Ok(Text(text.to_owned()));
-                }
-                if whole {
-                    self.look_again(run, known)?;
-                }
-                let (text, now) = self.drawn(run, known, text, task.filter(|_| !whole))?;
-                shown = now;
-                Ok(Text(text))
-            },
-            |expected, text| {
-                // Ticks need no exchange, to which what somebody writes at the same time could be lost.
-                if let Some(expected) = expected
-                    && tick_in_place(path, expected, text)? == InPlace::Written
-                {
-                    return Ok(Some(expected.to_vec()));
-                }
-                Ok::<_, FileFault>(swap.put(expected, text)?)
-            },
-        );
-        let text = match put {
-            Ok(text) => text.0,
-            Err(Missed::Failed(error)) => {
-                // What was swapped out may be nowhere else.
-                known.unsettled = true;
-                return Err(error);
+                known.source.digest = Some(seen);
+                known.marks = None;
+                all = true;
             }
-            Err(Missed::Busy) => {
-                known.unsettled = swap.done()? == Cleared::StillOpen;
-                return Err(FileFault::File("another process keeps changing it".into()));
+            if all {
+                known.look_again(run)?;
             }
-        };
+            let (text, shown) = known.drawn(run, text, task.filter(|_| !all))?;
+            Ok((text, Some(shown)))
+        });
+        // Until it is known to be cleared: what was swapped out may be nowhere else.
+        known.unsettled = true;
+        let edited = edited?;
         // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew.
-        let cleared = swap.done()?;
+        let cleared = edited.swap.done()?;
         known.unsettled = cleared == Cleared::StillOpen;
-        if !is_plan {
-            // Looked at anew the next time, whatever is in it then.
+        let Some(shown) = edited.note else {
+            // No plan: looked at anew the next time, whatever is in it then.
             known.source.digest = None;
             return Ok(());
-        }
+        };
+        let text = edited.text;
         // What somebody wrote at the very moment is read the next time.
         let is_as_drawn = |(_, length): &(_, u64)| *length == text.len() as u64;
         known.stamp = stamp(path).filter(|stamp| cleared == Cleared::Quiet && is_as_drawn(stamp));
         let digest = quick_digest(&text);
-        let store = &mut *run.store;
-        store.note_filed(known.source.id, &digest, &shown.ticked, &shown.filed).map_err(EngineError::from)?;
+        run.store.note_filed(known.source.id, &digest, &shown.ticked, &shown.filed)?;
         known.source.digest = Some(digest);
         for (id, ticked) in &shown.ticked {
             if let Some(task) = known.places.get(id).and_then(|at| known.tasks.get_mut(*at)) {
@@ -263,55 +209,9 @@ impl PlanFiles {
             }
         }
         if !shown.filed.is_empty() {
-            self.look_again(run, known)?;
+            known.look_again(run)?;
         }
-        self.write_log_and_state(run, &own_path, known, task.filter(|_| !whole), news)
-    }
-
-    /// Whether the file does not show what it should of this task, or lacks a task.
-    fn has_news(
-        &self,
-        run: &RunContext<'_>,
-        known: &KnownFile,
-        task: Option<&TaskId>,
-    ) -> Result<bool, FileFault> {
-        let store = &*run.store;
-        let unfiled = store.unfiled_tasks(known.source.id).map_err(EngineError::from)?;
-        Ok(!unfiled.is_empty() || known.only(task).iter().any(|task| mark_of(task).is_some()))
-    }
-
-    /// Whether nothing but this task can have changed since the last look; it is looked at again.
-    fn is_only(
-        &self,
-        run: &RunContext<'_>,
-        known: &mut KnownFile,
-        task: Option<&TaskId>,
-    ) -> Result<bool, EngineError> {
-        let store = &*run.store;
-        let counts = store.counts()?;
-        let Some(id) = task.filter(|_| !known.tasks.is_empty()) else {
-            return Ok(false);
-        };
-        let mut expected = known.counts;
-        if let (Some(at), Some(now)) = (known.places.get(id), store.filed_task(id)?) {
-            let Some(before) = known.tasks.get_mut(*at) else {
-                return Ok(false);
-            };
-            expected.moved(before.status, now.status);
-            *before = now;
-        }
-        // No plan's file shows what is verified.
-        expected.verified = counts.verified;
-        let same = expected == counts;
-        known.counts = counts;
-        Ok(same)
-    }
-
-    fn look_again(&self, run: &RunContext<'_>, known: &mut KnownFile) -> Result<(), FileFault> {
-        let store = &*run.store;
-        let tasks = store.filed_tasks(known.source.id).map_err(EngineError::from)?;
-        known.take(tasks, store.counts().map_err(EngineError::from)?);
-        Ok(())
+        write_log_and_state(run, &own_path, known, task.filter(|_| !all), news)
     }
 
     /// Takes in what somebody changed: the text that is drawn from, for by now the file may hold another. One that cannot be
@@ -323,20 +223,20 @@ impl PlanFiles {
         text: &str,
         digest: &str,
         author: &Author,
-    ) -> Result<bool, FileFault> {
-        let root = run.project.root();
-        let draft = match import::read_tasks_md(root, &source.path, text) {
+    ) -> Result<bool> {
+        let path = &source.path;
+        let draft = match import::read_tasks_md(run.project.root(), path, text) {
             Ok(draft) => draft,
             Err(error) => {
                 let why = one_line(&error.to_string(), LINE_CHARS);
-                self.tell_fault(run, &source.path, &format!("it is not a valid plan right now: {why}"))?;
+                self.tell_fault(run, path, &format!("it is not a valid plan right now: {why}"))?;
                 return Ok(false);
             }
         };
         run.tell_gate_changes(GateAuthor::Elsewhere)?;
         let now = run.clock.now();
         let request = ImportRequest {
-            path: &source.path,
+            path,
             format: &source.format,
             digest,
             draft: &draft,
@@ -345,71 +245,98 @@ impl PlanFiles {
             author: author.clone(),
             dry_run: false,
         };
-        let imported = run.store.import_plan(&request, now, run.random);
-        match imported {
-            Ok(report) => {
-                if !report.is_empty() {
-                    run.tell(EventKind::PlanFileRead {
-                        path: source.path.clone(),
-                        added: report.added.len(),
-                        updated: report.updated.len(),
-                        finished: report.finished.len(),
-                        removed: report.removed.len(),
-                    })?;
-                }
-                for task in report.unproven {
-                    let (name, path) = (task.name, &source.path);
-                    let message = format!(
-                        "{name} was checked off in {path} while an agent was running; the task stays open. \
-                         If you checked it off, run `ralph task done {name}`"
-                    );
-                    run.tell(EventKind::Warning { message })?;
-                }
-                for gate in report.gates_waiting {
-                    run.tell_waiting_gate(&source.path, &gate)?;
-                }
-                run.tell_gate_changes(GateAuthor::PlanFile)?;
-                Ok(true)
-            }
+        let report = match run.store.import_plan(&request, now, run.random) {
+            Ok(report) => report,
             Err(error @ (StoreError::DuplicateKey { .. } | StoreError::Cycle(_))) => {
-                self.tell_fault(run, &source.path, &error.to_string())?;
-                Ok(false)
+                self.tell_fault(run, path, &error.to_string())?;
+                return Ok(false);
             }
-            Err(error) => Err(EngineError::from(error).into()),
+            Err(error) => return Err(error.into()),
+        };
+        if !report.is_empty() {
+            run.tell(EventKind::PlanFileRead {
+                path: path.clone(),
+                added: report.added.len(),
+                updated: report.updated.len(),
+                finished: report.finished.len(),
+                removed: report.removed.len(),
+            })?;
         }
+        for task in report.unproven {
+            let name = task.name;
+            run.warn(format!(
+                "{name} was checked off in {path} while an agent was running; the task stays open. \
+                 If you checked it off, run `ralph task done {name}`"
+            ))?;
+        }
+        for gate in report.gates_waiting {
+            let task = run.store.task(gate.id.as_str())?;
+            run.tell(EventKind::GateWaiting {
+                task: TaskRef::from(&task),
+                path: path.clone(),
+                before: gate.before.as_deref().map(shown_command),
+                after: gate.after.as_deref().map(shown_command),
+            })?;
+        }
+        run.tell_gate_changes(GateAuthor::PlanFile)?;
+        Ok(true)
+    }
+}
+
+impl KnownFile {
+    /// Whether the file does not show what it should of this task, or lacks a task.
+    fn has_news(&self, run: &RunContext<'_>, task: Option<&TaskId>) -> Result<bool> {
+        let unfiled = run.store.unfiled_tasks(self.source.id)?;
+        Ok(!unfiled.is_empty() || self.only(task).iter().any(|task| mark_of(task).is_some()))
+    }
+
+    /// Whether nothing but this task can have changed since the last look; it is looked at again.
+    fn is_only(&mut self, run: &RunContext<'_>, task: Option<&TaskId>) -> Result<bool> {
+        let counts = run.store.counts()?;
+        let Some(id) = task.filter(|_| !self.tasks.is_empty()) else {
+            return Ok(false);
+        };
+        let mut expected = self.counts;
+        if let (Some(at), Some(now)) = (self.places.get(id), run.store.filed_task(id)?) {
+            let Some(before) = self.tasks.get_mut(*at) else {
+                return Ok(false);
+            };
+            expected.moved(before.status, now.status);
+            *before = now;
+        }
+        // No plan's file shows what is verified.
+        expected.verified = counts.verified;
+        self.counts = counts;
+        Ok(expected == counts)
+    }
+
+    fn look_again(&mut self, run: &RunContext<'_>) -> Result {
+        self.tasks = run.store.filed_tasks(self.source.id)?;
+        self.places = self.tasks.iter().enumerate().map(|(at, task)| (task.id.clone(), at)).collect();
+        self.counts = run.store.counts()?;
+        Ok(())
     }
 
     /// The file as it should be.
-    fn drawn(
-        &self,
-        run: &RunContext<'_>,
-        known: &mut KnownFile,
-        text: &str,
-        only: Option<&TaskId>,
-    ) -> Result<(String, Shown), FileFault> {
-        let store = &*run.store;
+    fn drawn(&mut self, run: &RunContext<'_>, text: &str, only: Option<&TaskId>) -> Result<(String, Shown)> {
         let mut shown = Shown::default();
         let mut marks: Vec<(String, bool)> = Vec::new();
-        for task in known.only(only) {
+        for task in self.only(only) {
             if let Some(done) = mark_of(task) {
                 marks.push((task.name.clone(), done));
                 shown.ticked.push((task.id.clone(), done));
             }
         }
-        let marks: Vec<(&str, bool)> = marks.iter().map(|(name, done)| (name.as_str(), *done)).collect();
-        let mut text = match marks.is_empty() {
-            true => text.to_owned(),
-            false => {
-                let places = known.marks.get_or_insert_with(|| Spec::of(text).marks());
-                tasks_md::mark(text, places, &marks)
-            }
-        };
-        let folder = known.source.path.rsplit_once('/');
-        let folder = folder.map(|(folder, _)| folder.to_owned());
+        let mut text = text.to_owned();
+        if !marks.is_empty() {
+            let marks: Vec<(&str, bool)> = marks.iter().map(|(name, done)| (name.as_str(), *done)).collect();
+            let places = self.marks.get_or_insert_with(|| Spec::of(&text).marks());
+            text = tasks_md::mark(&text, places, &marks);
+        }
+        let folder = self.source.path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
         // Where the last new task behind a task went: the next one goes behind that.
         let mut behind: HashMap<String, String> = HashMap::new();
-        let unfiled = store.unfiled_tasks(known.source.id);
-        for unfiled in unfiled.map_err(EngineError::from)? {
+        for unfiled in run.store.unfiled_tasks(self.source.id)? {
             let name = unfiled.task.name().to_owned();
             let is_done = unfiled.task.status == Status::Done;
             let spec = Spec::of(&text);
@@ -431,7 +358,7 @@ impl PlanFiles {
                     false => put,
                 };
                 // Those of the text before.
-                known.marks = None;
+                self.marks = None;
                 if unfiled.side == Side::After && unfiled.fix.is_none() {
                     behind.insert(unfiled.beside.clone(), name.clone());
                 }
@@ -441,118 +368,72 @@ impl PlanFiles {
         }
         Ok((text, shown))
     }
+}
 
-    fn write_log_and_state(
-        &self,
-        run: &RunContext<'_>,
-        path: &Path,
-        known: &mut KnownFile,
-        only: Option<&TaskId>,
-        news: &LogNews,
-    ) -> Result<(), FileFault> {
-        let made = is_tasks_md(path);
-        let records = run.store.fix_records().map_err(EngineError::from)?;
-        let records: Vec<&FixRecord> = records
-            .iter()
-            .filter(|(id, _)| known.places.contains_key(id))
-            .map(|(_, record)| record)
-            .collect();
-        let nothing = LogNews::default();
-        let is_own = |id: &TaskId| known.places.contains_key(id);
-        let news = match &news.task {
-            Some(id) if !is_own(id) => &nothing,
-            _ => news,
-        };
-        let log = log_of(known.only(only), &known.tasks, &records, news);
-        let state = state_of(&known.tasks, &records);
-        let progress = path.with_file_name(PROGRESS_MD);
-        let mut cleared = Vec::new();
-        if made || progress.exists() {
-            let changed =
-                change_file(&run.real_paths.real(&progress)?, |text| Ok(progress_md::update(text, &log)));
-            cleared.push(changed.map_err(|fault| fault.of(PROGRESS_MD)));
+/// Fixes what a killed run left in the middle of writing a file or those beside it.
+fn recover_files(run: &mut RunContext<'_>, path: &Path, own_path: &Path) -> Result<(), FileError> {
+    let beside = [STATE_JSON, PROGRESS_MD].map(|name| run.real_paths.real(&own_path.with_file_name(name)));
+    for file in [path.to_owned()].into_iter().chain(beside.into_iter().flatten()) {
+        for saved in recover(&file)? {
+            let saved = saved.display();
+            run.warn(format!("a plan file was edited before a crash; that version is saved in {saved}"))?;
         }
-        let json = path.with_file_name(STATE_JSON);
-        if made || json.exists() {
-            let changed = change_file(&run.real_paths.real(&json)?, |text| {
-                state_json::update(text, &state).map_err(|problem| FileFault::File(problem.to_string()))
-            });
-            cleared.push(changed.map_err(|fault| fault.of(STATE_JSON)));
-        }
-        known.unsettled |= !cleared.iter().all(|one| matches!(one, Ok(Cleared::Quiet | Cleared::Late)));
-        cleared.into_iter().try_for_each(|one| one.map(drop))
     }
+    Ok(())
+}
+
+fn write_log_and_state(
+    run: &RunContext<'_>,
+    path: &Path,
+    known: &mut KnownFile,
+    only: Option<&TaskId>,
+    news: &LogNews,
+) -> Result<(), FileError> {
+    let is_own = |id: &TaskId| known.places.contains_key(id);
+    let records = run.store.fix_records()?;
+    let records: Vec<&FixRecord> =
+        records.iter().filter(|(id, _)| is_own(id)).map(|(_, record)| record).collect();
+    let nothing = LogNews::default();
+    let news = match &news.task {
+        Some(id) if !is_own(id) => &nothing,
+        _ => news,
+    };
+    let log = log_of(known.only(only), &known.tasks, &records, news);
+    let state = state_of(&known.tasks, &records);
+    let logged = change_beside(run, path, PROGRESS_MD, |text| Ok(progress_md::update(text, &log)));
+    let stated = change_beside(run, path, STATE_JSON, |text| {
+        state_json::update(text, &state).map_err(|problem| problem.to_string())
+    });
+    known.unsettled |= !matches!((&logged, &stated), (Ok(true), Ok(true)));
+    logged.and(stated).map(drop)
+}
+
+/// Changes a file beside a plan's; one that is not there is made beside a `tasks.md`, where there is something to say.
+/// Whether nothing of it is left to be brought in.
+fn change_beside(
+    run: &RunContext<'_>,
+    plan: &Path,
+    name: &str,
+    mut change: impl FnMut(&str) -> Result<String, String>,
+) -> Result<bool, FileError> {
+    let path = plan.with_file_name(name);
+    if plan.file_name().is_none_or(|name| name != TASKS_MD) && !path.exists() {
+        return Ok(true);
+    }
+    let mut changed = || {
+        let path = run.real_paths.real(&path)?;
+        let edited = edit(&path, whole(&path)?, |text| {
+            let text = change(text.unwrap_or_default()).map_err(FileError::file)?;
+            Ok((text, ()))
+        })?;
+        Ok(edited.swap.done()? != Cleared::StillOpen)
+    };
+    changed().map_err(|error| match error {
+        FileError::File(why) => FileError::file(format!("{name}: {why}")),
+        halt @ FileError::Halt(_) => halt,
+    })
 }
 
 fn source_path(run: &RunContext<'_>, source: &SourceFile) -> PathBuf {
     run.project.root().join(&source.path)
-}
-
-/// Only beside a file of this name does Ralph create the log and the state file.
-fn is_tasks_md(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == TASKS_MD)
-}
-
-/// A text to be put into a file.
-struct Text(String);
-
-impl Picture for Text {
-    fn text(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-/// Changes a file that others may write too, at a path without links; one that is not there is made where there is
-/// something to say.
-fn change_file(
-    path: &Path,
-    mut change: impl FnMut(&str) -> Result<String, FileFault>,
-) -> Result<Cleared, FileFault> {
-    let first = match read(path, Links::Refuse, Limit::TEXT) {
-        Ok(bytes) => Some(bytes),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
-    };
-    let mut swap = Swap::new(path);
-    let put = exchange(
-        first,
-        |text| {
-            let text = std::str::from_utf8(text.unwrap_or_default())
-                .map_err(|_| FileFault::File(format!("{} is not UTF-8", path.display())))?;
-            Ok(Text(change(text)?))
-        },
-        |expected, text| Ok::<_, FileFault>(swap.put(expected, text)?),
-    );
-    match put {
-        Ok(_) | Err(Missed::Busy) => Ok(swap.done()?),
-        Err(Missed::Failed(error)) => Err(error),
-    }
-}
-
-/// Why a file was not brought up to date.
-enum FileFault {
-    Engine(EngineError),
-    File(String),
-}
-
-impl FileFault {
-    /// Says which of the files beside a plan it is about.
-    fn of(self, name: &str) -> Self {
-        match self {
-            Self::File(why) => Self::File(format!("{name}: {why}")),
-            engine @ Self::Engine(_) => engine,
-        }
-    }
-}
-
-impl From<EngineError> for FileFault {
-    fn from(error: EngineError) -> Self {
-        Self::Engine(error)
-    }
-}
-
-impl From<std::io::Error> for FileFault {
-    fn from(error: std::io::Error) -> Self {
-        Self::File(error.to_string())
-    }
 }

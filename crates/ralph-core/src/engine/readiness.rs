@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use crate::decide::covered;
 use crate::gate::{self, Unready};
 use crate::model::{Task, TaskId};
@@ -15,7 +15,7 @@ use crate::text::few;
 
 impl RunContext<'_> {
     /// Warns of gates whose program is missing: an attempt is not needed to find that out.
-    pub(super) fn warn_of_unready_gates(&mut self) -> Result<(), EngineError> {
+    pub(super) fn warn_of_unready_gates(&mut self) -> Result {
         if !self.settings.gate.enabled {
             return Ok(());
         }

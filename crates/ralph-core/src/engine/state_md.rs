@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use crate::analysis::Analysis;
 use crate::files::{Links, Lock, RealPaths, open, recover, write_whole};
 use crate::memory::state_md::{AttemptView, HistoryRow, RunView, StateView, TaskView, render};
@@ -38,7 +38,7 @@ pub(super) struct StateMd {
 
 impl StateMd {
     /// After an attempt, unless the page is fresh.
-    pub(super) fn refresh(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+    pub(super) fn refresh(&mut self, run: &mut RunContext<'_>) -> Result {
         let now = run.clock.now();
         self.due = None;
         let fresh = self.written.is_some_and(|at| now.since(at) < BETWEEN);
@@ -51,17 +51,13 @@ impl StateMd {
     }
 
     /// Writes the page with what the failures have in common.
-    pub(super) fn write_analysis(
-        &mut self,
-        run: &mut RunContext<'_>,
-        analysis: &Analysis,
-    ) -> Result<(), EngineError> {
+    pub(super) fn write_analysis(&mut self, run: &mut RunContext<'_>, analysis: &Analysis) -> Result {
         self.analysis = Some(analysis.lines());
         self.write(run, "running")
     }
 
     /// Writes the page with how the run stands. A page that cannot be written is told of once and stops nothing.
-    pub(super) fn write(&mut self, run: &mut RunContext<'_>, status: &str) -> Result<(), EngineError> {
+    pub(super) fn write(&mut self, run: &mut RunContext<'_>, status: &str) -> Result {
         let first = self.written.is_none();
         self.written = Some(run.clock.now());
         let breaker = run.store.breaker()?;
@@ -79,7 +75,7 @@ impl StateMd {
         Ok(())
     }
 
-    fn view(&self, run: &RunContext<'_>, status: &str) -> Result<StateView, EngineError> {
+    fn view(&self, run: &RunContext<'_>, status: &str) -> Result<StateView> {
         let cost = run.store.run_rates(&run.id)?.cost;
         let shown = RunView {
             id: run.id.to_string(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use crate::event::EventKind;
 use crate::logs::{Limits, Protected, Pruned, plan, prune};
 use crate::memory::recall::upkeep::{UpkeepPolicy, is_stale, merges};
@@ -125,7 +125,7 @@ fn prune_now(
 
 impl RunContext<'_> {
     /// Tidies the learnings and tells of it. What goes wrong is no reason for the run to have failed.
-    pub(super) fn tidy_learnings(&mut self) -> Result<(), EngineError> {
+    pub(super) fn tidy_learnings(&mut self) -> Result {
         let now = self.clock.now();
         let policy = UpkeepPolicy::default();
         let (done, error) = Upkeep::run(self.store, &policy, now, self.random);
@@ -144,7 +144,7 @@ impl RunContext<'_> {
 
     /// Deletes logs as the settings want it and tells of it. What goes wrong is no reason for the run to have failed. A
     /// person who interrupted the run waits for its end.
-    pub(super) fn prune_logs(&mut self, interrupted: bool) -> Result<(), EngineError> {
+    pub(super) fn prune_logs(&mut self, interrupted: bool) -> Result {
         let patience = match interrupted {
             false => PATIENCE,
             true => LITTLE_PATIENCE,

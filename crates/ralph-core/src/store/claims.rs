@@ -62,6 +62,8 @@ pub struct Claimed {
     pub metrics: TaskMetrics,
     /// Attempts so far.
     pub tries: Tries,
+    /// The proof that the claim is the caller's.
+    pub token: Token,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,6 +98,7 @@ impl Store {
                 task: plan::known(tx, &id)?,
                 metrics: plan::metrics(tx, &id)?,
                 tries: tries(tx, &id)?,
+                token: request.token.clone(),
             }))
         })
     }
