@@ -85,7 +85,6 @@ pub enum BreakerChange {
 
 impl BreakerStanding {
     /// What an attempt means; one that does not count means nothing.
-    #[must_use]
     pub fn after(
         &self,
         counted: bool,
@@ -112,7 +111,6 @@ impl BreakerStanding {
 
 /// Whether a row of counted failures, with no success between, means that something systemic is wrong. One hard task
 /// among many never does.
-#[must_use]
 pub fn is_systemic(links: &[Link], failures: u64, threshold: u32) -> bool {
     if failures < u64::from(threshold.max(1)) {
         return false;
@@ -126,7 +124,6 @@ pub fn is_systemic(links: &[Link], failures: u64, threshold: u32) -> bool {
 
 /// The causes of a row of failures: kinds of failure that more than one task met. Where several tasks fail each in its own
 /// way, there is none.
-#[must_use]
 pub fn shared_causes(links: &[Link]) -> BTreeSet<&str> {
     let mut causes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for link in links {

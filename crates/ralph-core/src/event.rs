@@ -419,44 +419,10 @@ impl AttemptFinished {
 }
 
 impl EventKind {
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::RunStarted { .. } => "run_started",
-            Self::LostFound { .. } => "lost_found",
-            Self::AttemptStarted { .. } => "attempt_started",
-            Self::Activity { .. } => "activity",
-            Self::GateStarted { .. } => "gate_started",
-            Self::GateFinished { .. } => "gate_finished",
-            Self::GateGreenBefore { .. } => "gate_green_before",
-            Self::GateChanged { .. } => "gate_changed",
-            Self::GateWaiting { .. } => "gate_waiting",
-            Self::AttemptFinished(_) => "attempt_finished",
-            Self::Progress { .. } => "progress",
-            Self::ParentGate { .. } => "parent_gate",
-            Self::BreakerOpened { .. } => "breaker_opened",
-            Self::BreakerProbes => "breaker_probes",
-            Self::Paused => "paused",
-            Self::Resumed => "resumed",
-            Self::Skipped { .. } => "skipped",
-            Self::HandedOver { .. } => "handed_over",
-            Self::Waiting { .. } => "waiting",
-            Self::WaitOver => "wait_over",
-            Self::AgentChanged { .. } => "agent_changed",
-            Self::BudgetNear { .. } => "budget_near",
-            Self::FixCreated { .. } => "fix_created",
-            Self::PlanChange { .. } => "plan_change",
-            Self::GivenUp { .. } => "given_up",
-            Self::PlanFileRead { .. } => "plan_file_read",
-            Self::BranchChanged { .. } => "branch_changed",
-            Self::Committed { .. } => "committed",
-            Self::RolledBack { .. } => "rolled_back",
-            Self::HookFailed { .. } => "hook_failed",
-            Self::Warning { .. } => "warning",
-            Self::LearningsTidied { .. } => "learnings_tidied",
-            Self::LogsPruned { .. } => "logs_pruned",
-            Self::Interrupted { .. } => "interrupted",
-            Self::RunFinished { .. } => "run_finished",
-        }
+    /// The value of `type` in its JSON.
+    pub fn name(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default();
+        json["type"].as_str().unwrap_or_default().to_owned()
     }
 }
 

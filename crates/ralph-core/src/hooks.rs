@@ -44,13 +44,9 @@ impl HookPoint {
 
 #[derive(Clone, Debug)]
 pub struct Hooks {
-    /// Before anything is done.
     pub before_run: Option<String>,
-    /// Before an agent is started on a task.
     pub before_attempt: Option<String>,
-    /// After an attempt was recorded.
     pub after_attempt: Option<String>,
-    /// After all is done.
     pub after_run: Option<String>,
     /// How long each may take; none for no limit.
     pub timeout: Option<Duration>,
@@ -155,17 +151,13 @@ pub fn run(
         Output { printed: BoundedText::new(0, SEEN), complained: BoundedText::new(0, SEEN), look_on };
     let ended = agent::run(&launch, &limits, interrupt, &mut output).map_err(|error| error.to_string())?;
     let how = match (ended.stop, ended.exit) {
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => return Ok(()),
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(code)) => {
-            format!("exited with code {code}")
-        }
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Signal(signal)) => {
-            format!("was killed by signal {signal}")
-        }
+        (Stop::Interrupted, _) => "was interrupted".to_owned(),
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
             format!("timed out after {}", text::duration(limits.wall))
         }
-        (Stop::Interrupted, _) => "was interrupted".to_owned(),
+        (_, Exit::Code(0)) => return Ok(()),
+        (_, Exit::Code(code)) => format!("exited with code {code}"),
+        (_, Exit::Signal(signal)) => format!("was killed by signal {signal}"),
     };
     let said = last_words(output.complained).or_else(|| last_words(output.printed));
     let said = said.map(|words| format!(": {words}"));

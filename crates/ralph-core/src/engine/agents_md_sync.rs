@@ -114,10 +114,7 @@ impl AgentsMd {
             return Ok(());
         }
         // While another agent is at work, or where one was when its run died, nobody can tell who wrote.
-        let by = match agents_may_have_written(run)? {
-            true => WrittenBy::Agent,
-            false => by,
-        };
+        let by = if agents_may_have_written(run)? { WrittenBy::Agent } else { by };
         let seen = match self.sync_file(run, &path, branch, by) {
             Ok(whole) => whole,
             Err(FileError::Halt(halt)) => return Err(halt),

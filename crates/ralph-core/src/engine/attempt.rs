@@ -5,7 +5,6 @@ use super::agent_session::{Session, SessionRequest, log_path, run_agent, signal_
 use super::agents_md_sync::WrittenBy;
 use super::attempt_record::{AttemptResult, add_session, begun as begun_record};
 use super::fix_tasks::attempts_used_up;
-use super::gate_runs::Precheck;
 use super::plan_sync::LogNews;
 use super::prompt::{Prompt, Prompter};
 use super::readiness::told_gate_fix;
@@ -139,9 +138,10 @@ impl Run<'_> {
         // Before the gate runs what agents wrote.
         self.plan_files.sync(run, Some(&task.id), Author::Person, &news)?;
         let gate_green_before = match self.gates.precheck(run, claimed)? {
-            Precheck::NotMade => None,
-            Precheck::Made { green } => Some(green),
-            Precheck::Interrupted => {
+            Some(GateResult::Ran(gate)) => Some(gate.outcome == GateOutcome::Passed),
+            // One that cannot be started stops the run after the attempt.
+            None | Some(GateResult::NotStarted(_)) => None,
+            Some(GateResult::Interrupted) => {
                 run.release(claimed)?;
                 return Ok(None);
             }
@@ -276,10 +276,8 @@ impl Run<'_> {
         let done = claims_done(session.stop, &session.report, &signals);
         // A gate that passed before proves nothing about this attempt.
         let red_before = ready.gate_green_before == Some(false);
-        let green = match run.settings.gate.accept_green && red_before {
-            true => Green::Accepted,
-            false => Green::Ignored,
-        };
+        let green =
+            if run.settings.gate.accept_green && red_before { Green::Accepted } else { Green::Ignored };
         Ok(Work { session, signals, gate, git, green, commit_failure: misplaced.filter(|_| done) })
     }
 
@@ -372,10 +370,7 @@ impl Run<'_> {
         if session.stop == Stop::Budget {
             return self.budgets.stop_after_budget(&mut self.context, task);
         }
-        match failed {
-            true => self.after_failure(task, &metrics),
-            false => Ok(()),
-        }
+        if failed { self.after_failure(task, &metrics) } else { Ok(()) }
     }
 
     /// What a verdict means for the run. `setup_fix` is what to do about a fault of the set-up that is not the agent's.

@@ -23,9 +23,10 @@ pub(super) enum Returned {
 impl WorkTree {
     /// Git, where the settings let Ralph change anything in it and nobody else works in the tree.
     fn git_alone(&self, run: &RunContext<'_>) -> Result<Option<&Git>> {
-        match !self.settings.uses_branches() || run.other_run()?.is_some() {
-            true => Ok(None),
-            false => Ok(self.git.as_ref()),
+        if !self.settings.uses_branches() || run.other_run()?.is_some() {
+            Ok(None)
+        } else {
+            Ok(self.git.as_ref())
         }
     }
 

@@ -110,10 +110,7 @@ impl BreakerPrompt {
 impl RunContext<'_> {
     /// A run that starts with the breaker open probes: one attempt, to see.
     pub(super) fn probe(&mut self) -> Result {
-        match self.store.half_open_breaker()? {
-            true => self.tell(EventKind::BreakerProbes),
-            false => Ok(()),
-        }
+        if self.store.half_open_breaker()? { self.tell(EventKind::BreakerProbes) } else { Ok(()) }
     }
 
     fn ask(&mut self, reason: PauseReason, analysis: &Analysis) -> Answer {
@@ -130,10 +127,7 @@ impl RunContext<'_> {
 
     /// Ctrl-C at a question ends the run as it does elsewhere; a closed terminal is an answer.
     fn check_after_question(&self) -> Result {
-        match self.interrupt.hung_up() {
-            true => Err(aborted()),
-            false => self.check_signal(),
-        }
+        if self.interrupt.hung_up() { Err(aborted()) } else { self.check_signal() }
     }
 }
 

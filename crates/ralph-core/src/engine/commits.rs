@@ -8,7 +8,7 @@ use crate::diagnose::diagnose;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::CommitFailure;
 use crate::git::{CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, Snapshot, commit_message};
-use crate::model::{CommitIntent, GateOutcome, GateRecord};
+use crate::model::{CommitIntent, GateOutcome, GateRecord, Task};
 use crate::store::{Claimed, StoreError};
 
 impl WorkTree {
@@ -62,7 +62,7 @@ impl WorkTree {
             Ok(outcome) => {
                 self.before_task.remove(&owner);
                 self.changed_by.remove(&owner);
-                tell_of_commit(run, claimed, outcome).map(Ok)
+                tell_of_commit(run, task, outcome).map(Ok)
             }
             // After any error the next attempt's commit has this work in it too.
             Err(GitError::Interrupted) => Ok(Err(CommitFailure::Interrupted)),
@@ -159,10 +159,9 @@ impl WorkTree {
                 // These two name where everything is.
                 let says_all =
                     matches!(error, GitError::RollbackRefused { .. } | GitError::RollbackIncomplete { .. });
-                let saved = match kept.reference().filter(|_| !says_all) {
-                    Some(at) => format!("; the state before the attempt is saved at {at}"),
-                    None => String::new(),
-                };
+                let saved = kept.reference().filter(|_| !says_all);
+                let saved = saved.map(|at| format!("; the state before the attempt is saved at {at}"));
+                let saved = saved.unwrap_or_default();
                 run.warn(format!("cannot roll back {}: {error}{saved}", task.name()))?;
                 Ok(None)
             }
@@ -170,29 +169,19 @@ impl WorkTree {
     }
 }
 
-fn tell_of_commit(
-    run: &mut RunContext<'_>,
-    claimed: &Claimed,
-    outcome: CommitOutcome,
-) -> Result<Option<String>> {
-    let name = claimed.task.name();
+fn tell_of_commit(run: &mut RunContext<'_>, task: &Task, outcome: CommitOutcome) -> Result<Option<String>> {
+    let name = task.name();
     if let Some(warning) = outcome.warning {
         run.warn(format!("after the commit: {warning}"))?;
     }
     if !outcome.left_out.is_empty() {
-        let left_out = left(&outcome.left_out);
-        run.warn(format!("{name}: not in its commit: {left_out}"))?;
+        run.warn(format!("{name}: not in its commit: {}", left(&outcome.left_out)))?;
     }
     if !outcome.by_hooks.is_empty() {
-        let added = some_of(&outcome.by_hooks);
-        run.warn(format!("{name}: a hook added files to its commit: {added}"))?;
+        run.warn(format!("{name}: a hook added files to its commit: {}", some_of(&outcome.by_hooks)))?;
     }
     if let Some(commit) = outcome.hash.clone() {
-        run.tell(EventKind::Committed {
-            task: TaskRef::from(&claimed.task),
-            commit,
-            files: outcome.files.len(),
-        })?;
+        run.tell(EventKind::Committed { task: TaskRef::from(task), commit, files: outcome.files.len() })?;
     }
     Ok(outcome.hash)
 }
@@ -222,14 +211,9 @@ impl CommitWatch for IntentRecorder<'_, '_> {
 pub(super) fn refused(output: String, fix: Option<String>) -> CommitFailure {
     let command = "git commit";
     let check = GateRecord {
-        command: command.into(),
-        outcome: GateOutcome::Failed,
-        ended: "failed".into(),
-        flaky: false,
         diagnosis: Box::new(diagnose(&output).of_gate(command)),
         output_tail: output,
-        touched: Vec::new(),
-        fix: None,
+        ..GateRecord::new(command, GateOutcome::Failed, "failed")
     };
     CommitFailure::Refused { check, fix }
 }

@@ -24,18 +24,6 @@ pub(super) struct Gates {
     accept_green_told: bool,
 }
 
-/// What the gate said before an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Precheck {
-    /// None was asked for.
-    NotMade,
-    Made {
-        green: bool,
-    },
-    /// Ralph was told to stop meanwhile.
-    Interrupted,
-}
-
 impl Gates {
     /// Runs the gate where the agent says the task is done or says nothing.
     pub(super) fn judge(
@@ -62,29 +50,21 @@ impl Gates {
         }))
     }
 
-    /// A gate that is green before the first attempt proves nothing afterwards; people should know. Where a green gate can
-    /// stand for a signal, it is run before every attempt.
-    pub(super) fn precheck(&self, run: &mut RunContext<'_>, claimed: &Claimed) -> Result<Precheck> {
+    /// The gate before an attempt, where the settings want that. One that is green before the first attempt proves nothing
+    /// afterwards; people should know. Where a green gate can stand for a signal, it is run before every attempt.
+    pub(super) fn precheck(&self, run: &mut RunContext<'_>, claimed: &Claimed) -> Result<Option<GateResult>> {
         let settings = &run.settings.gate;
         let is_first = claimed.tries.counted == 0;
         let wanted = settings.accept_green || (settings.precheck && is_first);
         let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
-            return Ok(Precheck::NotMade);
+            return Ok(None);
         };
-        match run.run_gate(claimed, &command, 0)? {
-            GateResult::Interrupted => Ok(Precheck::Interrupted),
-            // The gate after the attempt will say so too, and that one stops the run.
-            GateResult::NotStarted(_) => Ok(Precheck::NotMade),
-            GateResult::Ran(record) => {
-                let green = record.outcome == GateOutcome::Passed;
-                if green && is_first {
-                    let task = TaskRef::from(&claimed.task);
-                    let command = shown_command(&command);
-                    run.tell(EventKind::GateGreenBefore { task, command })?;
-                }
-                Ok(Precheck::Made { green })
-            }
+        let result = run.run_gate(claimed, &command, 0)?;
+        if is_first && matches!(&result, GateResult::Ran(gate) if gate.outcome == GateOutcome::Passed) {
+            let task = TaskRef::from(&claimed.task);
+            run.tell(EventKind::GateGreenBefore { task, command: shown_command(&command) })?;
         }
+        Ok(Some(result))
     }
 
     /// Remembers the missing programs of a gate that broke.

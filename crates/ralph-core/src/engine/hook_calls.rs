@@ -85,9 +85,10 @@ impl RunContext<'_> {
                 while_running(Instant::now());
             }
         };
-        let result = match is_hurried {
-            true => Err("was not run: Ralph was interrupted twice".to_owned()),
-            false => hooks::run(&call, interrupt, &mut on_progress),
+        let result = if is_hurried {
+            Err("was not run: Ralph was interrupted twice".to_owned())
+        } else {
+            hooks::run(&call, interrupt, &mut on_progress)
         };
         if let Some(process) = process {
             self.store.forget_hook(&process)?;

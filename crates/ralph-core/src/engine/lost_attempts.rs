@@ -1,6 +1,6 @@
 //! Attempts whose process died: found, recorded once, and their tasks freed.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -54,14 +54,6 @@ pub struct LostReport {
     pub undecided: Vec<(String, GitError)>,
 }
 
-/// An attempt that was found lost.
-#[derive(Default)]
-struct Lost {
-    events: Vec<RunEvent>,
-    last_sign: Option<Timestamp>,
-    undecided: Option<(String, GitError)>,
-}
-
 impl LostAttempts<'_> {
     /// Closes dead runs, ends what they left running, and records their unfinished attempts. `event` makes the event
     /// of each, where a run is there to tell of it.
@@ -76,28 +68,21 @@ impl LostAttempts<'_> {
             .filter(|claim| Some(&claim.run_id) != self.own_run)
             .filter(|claim| is_stale(claim, self.host.liveness(&claim.owner), self.now))
             .collect();
-        let mut recovered = LostReport { processes_ended: self.close_dead_runs()?, ..LostReport::default() };
+        let mut report = LostReport { processes_ended: self.close_dead_runs()?, ..LostReport::default() };
         self.forget_dead_hooks()?;
         for claim in stale {
             let recorded = match claim.purpose {
                 // Nothing was tried; the gate is simply due again.
-                Purpose::ParentGate => {
-                    self.store.release(&claim.task_id, &claim.token).map(|()| Lost::default())
-                }
-                Purpose::Attempt => self.capture_lost(&claim, event),
+                Purpose::ParentGate => self.store.release(&claim.task_id, &claim.token),
+                Purpose::Attempt => self.capture_lost(&claim, event, &mut report),
             };
             match recorded {
-                Ok(lost) => {
-                    recovered.last_sign = recovered.last_sign.max(lost.last_sign);
-                    recovered.events.extend(lost.events);
-                    recovered.undecided.extend(lost.undecided);
-                }
                 // Another process was quicker.
-                Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
+                Ok(()) | Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(recovered)
+        Ok(report)
     }
 
     /// What a dead run's agents still do must end before their tasks are given to others.
@@ -131,14 +116,16 @@ impl LostAttempts<'_> {
         &mut self,
         claim: &Claim,
         event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
-    ) -> Result<Lost, StoreError> {
+        found: &mut LostReport,
+    ) -> Result<(), StoreError> {
         let task = self.store.task(claim.task_id.as_str())?;
         let (said, written) = self.read_lost_log(claim);
         let committed = match self.committed(claim)? {
             Ok(committed) => committed,
             // Recorded as lost, its work might be committed a second time.
             Err(error) => {
-                return Ok(Lost { undecided: Some((task.name().to_owned(), error)), ..Lost::default() });
+                found.undecided.push((task.name().to_owned(), error));
+                return Ok(());
             }
         };
         // It is done where its work was committed, for that comes last, after its signal and its gate.
@@ -161,18 +148,10 @@ impl LostAttempts<'_> {
         }
         attempt.summary = attempt.summary.filter(|_| done);
         attempt.set_git(git);
-        let gate = match done {
-            true => self.passed_gate(claim, &task)?,
-            false => None,
-        };
+        let gate = if done { self.passed_gate(claim, &task)? } else { None };
         let verdict = match done {
             true => Verdict::done(),
-            false => Verdict {
-                outcome: Outcome::Error,
-                error_type: Some(ErrorType::Lost),
-                message: Some(capture::DIED.to_owned()),
-                abort: false,
-            },
+            false => Verdict::new(Outcome::Error, ErrorType::Lost, capture::DIED),
         };
         let report = (!done).then(capture::lost_report);
         let scope = signal_scope(&task, &[]);
@@ -194,17 +173,19 @@ impl LostAttempts<'_> {
         let captured = self.store.capture(id, token, self.random, |before| {
             let settled = settle(&result.verdict, &effects, before, policy);
             let mut plan = plan.effects(&task, &result, &settled, policy);
-            let found = EventKind::LostFound {
+            let lost = EventKind::LostFound {
                 task: TaskRef::from(&task),
                 lost_run_id: claim.run_id.clone(),
                 counted: settled.counted,
                 status: status_of(&settled.next).0,
                 verified: result.attempt.verified,
             };
-            let told = [found].into_iter().chain(std::mem::take(&mut plan.events));
+            let told = [lost].into_iter().chain(std::mem::take(&mut plan.events));
             result.capture(settled, plan, told.filter_map(event).collect())
         })?;
-        Ok(Lost { last_sign: Some(captured.attempt.ended_at()), events: captured.events, undecided: None })
+        found.last_sign = found.last_sign.max(Some(captured.attempt.ended_at()));
+        found.events.extend(captured.events);
+        Ok(())
     }
 
     /// The gate of a lost attempt, where the run had told that it passed.
@@ -216,16 +197,9 @@ impl LostAttempts<'_> {
             Some(EventKind::GateFinished { task: of, outcome: GateOutcome::Passed, flaky, .. })
                 if of.task_id == task.id =>
             {
-                Some(GateRecord {
-                    command: crate::text::one_line(task.verify.as_deref().unwrap_or_default(), 200),
-                    outcome: GateOutcome::Passed,
-                    ended: "exited with code 0".into(),
-                    flaky,
-                    diagnosis: Box::default(),
-                    output_tail: String::new(),
-                    touched: Vec::new(),
-                    fix: None,
-                })
+                let command = task.verify.as_deref().unwrap_or_default();
+                let passed = GateRecord::new(command, GateOutcome::Passed, "exited with code 0");
+                Some(GateRecord { flaky, ..passed })
             }
             _ => None,
         })
@@ -236,16 +210,11 @@ impl LostAttempts<'_> {
         let Some(intent) = self.store.commit_intent(&claim.task_id)? else {
             return Ok(Ok(None));
         };
-        let root = || self.fix_policy.project.root().to_owned();
-        let dir = claim
-            .attempt
-            .work_dir
-            .as_ref()
-            .map(PathBuf::from)
-            // The project may have been moved since.
-            .filter(|dir| dir.is_dir())
-            .unwrap_or_else(root);
-        let git = match Git::open(&dir, self.limits()) {
+        // The project may have been moved since.
+        let dir = claim.attempt.work_dir.as_ref().map(Path::new).filter(|dir| dir.is_dir());
+        let dir = dir.unwrap_or(self.fix_policy.project.root());
+        let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
+        let git = match Git::open(dir, limits) {
             Ok(Some(git)) => git,
             Ok(None) => return Ok(Ok(None)),
             Err(error) => return Ok(Err(error)),
@@ -261,14 +230,9 @@ impl LostAttempts<'_> {
         })
     }
 
-    fn limits(&self) -> GitLimits {
-        GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() }
-    }
-
     fn agent_of(&self, claim: &Claim) -> Option<&dyn Agent> {
         let name = claim.attempt.agent.as_deref()?;
-        let own = |agent: &&&dyn Agent| agent.name() == name;
-        self.agents.iter().find(own).copied()
+        self.agents.iter().copied().find(|agent| agent.name() == name)
     }
 
     /// What the log of a lost attempt says, and when it was last written to.

@@ -56,12 +56,10 @@ impl Run<'_> {
         run.tell(EventKind::ParentGate { task, passed: false })?;
         let verdict = match gate.as_ref().filter(|gate| gate.outcome == GateOutcome::Broken) {
             Some(gate) => gate_broken(gate),
-            None => Verdict {
-                outcome: Outcome::Failed,
-                error_type: Some(ErrorType::TestFailure),
-                message: Some("all subtasks are done, but the gate failed".into()),
-                abort: false,
-            },
+            None => {
+                let message = "all subtasks are done, but the gate failed";
+                Verdict::new(Outcome::Failed, ErrorType::TestFailure, message)
+            }
         };
         // A failure would count as an attempt, and the task has used up all it may have.
         if verdict.counts()

@@ -353,10 +353,7 @@ impl KnownFile {
                 if !places.contains_key(&name) {
                     continue;
                 }
-                text = match is_done {
-                    true => tasks_md::mark(&put, &places, &[(&name, true)]),
-                    false => put,
-                };
+                text = if is_done { tasks_md::mark(&put, &places, &[(&name, true)]) } else { put };
                 // Those of the text before.
                 self.marks = None;
                 if unfiled.side == Side::After && unfiled.fix.is_none() {

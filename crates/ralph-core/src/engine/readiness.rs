@@ -28,10 +28,7 @@ impl RunContext<'_> {
         }
         for unready in unready_gates(&gates, self.work_tree) {
             let (what, fix) = (told_unready(&unready), &unready.problem.fix);
-            let gates = match unready.tasks.len() {
-                1 => "gate",
-                _ => "gates",
-            };
+            let gates = if unready.tasks.len() == 1 { "gate" } else { "gates" };
             self.warn(format!("{what}; {fix}, or change the {gates}"))?;
         }
         Ok(())
@@ -49,30 +46,21 @@ pub struct DueGate {
 
 /// The gates of unfinished tasks; `of_project` is the gate of those that have none. Bounded: a plan may be very long.
 pub fn open_gates(store: &Store, of_project: Option<&str>) -> Result<Vec<DueGate>, StoreError> {
-    let open = store.open_gates(MOST_GATES)?.into_iter();
-    let due = open.filter_map(|gate| {
-        Some(DueGate {
-            task: gate.task,
-            name: gate.name,
-            command: gate.command.or_else(|| of_project.map(str::to_owned))?,
-        })
+    let due = store.open_gates(MOST_GATES)?.into_iter().filter_map(|gate| {
+        let command = gate.command.or_else(|| of_project.map(str::to_owned))?;
+        Some(DueGate { task: gate.task, name: gate.name, command })
     });
     Ok(due.collect())
 }
 
 /// The programs of these gates that cannot be started.
 pub fn unready_gates(gates: &[DueGate], dir: &Path) -> Vec<Unready> {
-    let gates = gates.iter();
-    let named = gates.map(|gate| (gate.name.as_str(), gate.command.as_str()));
-    gate::unready(named, dir)
+    gate::unready(gates.iter().map(|gate| (gate.name.as_str(), gate.command.as_str())), dir)
 }
 
 /// What is wrong, and whose gates are concerned.
 pub fn told_unready(unready: &Unready) -> String {
-    let gates = match unready.tasks.len() {
-        1 => "the gate of",
-        _ => "the gates of",
-    };
+    let gates = if unready.tasks.len() == 1 { "the gate of" } else { "the gates of" };
     let tasks = few(&unready.tasks, NAMED_TASKS);
     format!("{gates} {tasks} cannot run: {}", unready.problem.why)
 }

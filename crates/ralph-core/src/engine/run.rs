@@ -14,7 +14,6 @@ use super::run_context::RunContext;
 use super::run_end::{EngineError, Halt, Result, Summary};
 use super::state_md::StateMd;
 use super::team::Team;
-use super::waits::AgentChoice;
 use super::work_tree::WorkTree;
 use super::{RunSettings, Templates};
 use crate::agent::{Agent, Interrupt};
@@ -173,7 +172,7 @@ impl<'a> Run<'a> {
     /// One round of the loop: plan, choose an agent, claim a task, make an attempt.
     fn next(&mut self) -> Result {
         self.plan()?;
-        if self.choose_agent()? == AgentChoice::Waited {
+        if !self.choose_agent()? {
             return Ok(());
         }
         match self.context.claim(Purpose::Attempt)? {

@@ -206,10 +206,7 @@ impl RunContext<'_> {
 
     /// Fails where the database is no longer the file that was opened: nobody would find what is recorded in it.
     pub(super) fn check_database(&self) -> Result {
-        match self.store.is_in_place() {
-            true => Ok(()),
-            false => Err(self.vanished().into()),
-        }
+        if self.store.is_in_place() { Ok(()) } else { Err(self.vanished().into()) }
     }
 
     fn vanished(&self) -> StoreError {
@@ -250,10 +247,7 @@ impl RunContext<'_> {
         }
         let now = self.clock.now();
         let lease = self.settings.lease;
-        let between = match self.attempt_under_way {
-            true => BETWEEN_BEATS.min(lease / 4),
-            false => lease / 4,
-        };
+        let between = if self.attempt_under_way { BETWEEN_BEATS.min(lease / 4) } else { lease / 4 };
         if now.since(self.last_heartbeat) >= between {
             self.last_heartbeat = now;
             let _ = self.store.heartbeat(&self.id, now, now.plus(lease));
@@ -382,9 +376,10 @@ impl RunContext<'_> {
 
     /// The guard, to start something with. It goes back by [`Self::return_guard`].
     pub(super) fn take_guard(&mut self) -> Result<Option<Guard>> {
-        match self.guard.is_some() {
-            true => self.replace_lost_guard()?,
-            false => self.start_guard()?,
+        if self.guard.is_some() {
+            self.replace_lost_guard()?
+        } else {
+            self.start_guard()?
         }
         Ok(self.guard.take())
     }

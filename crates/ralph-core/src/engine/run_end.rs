@@ -136,10 +136,7 @@ impl Run<'_> {
     /// Closes the run's record, also where tidying up fails. A run whose scope is finished has succeeded, whatever limit it
     /// reached on the way.
     fn close(&mut self, stop: &mut StopRun) -> Result<RunEvent> {
-        let tidied = match self.context.store.is_in_place() {
-            true => self.tidy_up(stop),
-            false => Ok(()),
-        };
+        let tidied = if self.context.store.is_in_place() { self.tidy_up(stop) } else { Ok(()) };
         let kind = self.finished(stop)?;
         let run = &mut self.context;
         // While the run is still on record as one that is at work.

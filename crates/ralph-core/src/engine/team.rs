@@ -139,10 +139,7 @@ impl<'a> Team<'a> {
         };
         let limit = AgentLimit { until, met_at: Some(now) };
         run.store.set_agent_limit(self.agent().name(), &limit, ErrorType::RateLimit.as_str())?;
-        match self.has_others() {
-            true => Ok(()),
-            false => self.check_wait(run, self.at, until),
-        }
+        if self.has_others() { Ok(()) } else { self.check_wait(run, self.at, until) }
     }
 
     /// Stops the run where a limit is not waited for.

@@ -22,14 +22,6 @@ const LOOK_AT_OTHERS: Duration = Duration::from_millis(300);
 /// How often a paused run looks whether it may go on.
 const LOOK_AT_PAUSE: Duration = Duration::from_millis(200);
 
-/// What came of choosing an agent.
-#[derive(PartialEq, Eq)]
-pub(super) enum AgentChoice {
-    Works,
-    /// There was a wait; much may have changed.
-    Waited,
-}
-
 impl Run<'_> {
     /// Signals, requests, limits and budgets.
     pub(super) fn must_stop(&mut self) -> Result {
@@ -59,19 +51,20 @@ impl Run<'_> {
         self.must_stop()
     }
 
-    /// Whose turn it is; what nobody can work around is waited out before anything is claimed.
-    pub(super) fn choose_agent(&mut self) -> Result<AgentChoice> {
+    /// Whose turn it is; what nobody can work around is waited out before anything is claimed. Whether an agent can work:
+    /// after a wait, much may have changed.
+    pub(super) fn choose_agent(&mut self) -> Result<bool> {
         match self.team.turn(&self.context)? {
             Turn::Works(member) => {
                 self.team.switch_to(&mut self.context, member)?;
-                return Ok(AgentChoice::Works);
+                return Ok(true);
             }
             Turn::Nobody => return Err(self.team.nobody_left().into()),
             // Nobody waits hours for an agent that has nothing to do.
             Turn::Waits { .. } if self.context.nothing_ready()? => self.wait_for_others()?,
             Turn::Waits { member, until } => self.wait_for_agent(member, until)?,
         }
-        Ok(AgentChoice::Waited)
+        Ok(false)
     }
 
     /// Waits until an agent can work again, where the settings allow to wait so long.

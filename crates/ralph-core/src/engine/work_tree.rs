@@ -222,9 +222,10 @@ impl WorkTree {
         undo: bool,
     ) -> Result<(Option<String>, Returned)> {
         self.end_unfinished(run, &before.name)?;
-        let undone = match undo {
-            true => self.roll_back(run, claimed, before.kept, &before.name)?,
-            false => self.let_go(run, before.kept)?,
+        let undone = if undo {
+            self.roll_back(run, claimed, before.kept, &before.name)?
+        } else {
+            self.let_go(run, before.kept)?
         };
         let returned = self.return_to(run, before.branch.as_deref())?;
         self.note_leftover_changes(run, &claimed.task.id, before.snapshot.as_ref())?;

@@ -40,7 +40,6 @@ pub(super) struct Exited<'a> {
 }
 
 /// All that may name what a task is to write: its texts and its files.
-#[must_use]
 pub fn task_texts(task: &Task) -> Vec<String> {
     let own = [&task.title, &task.description];
     let own = own.into_iter().chain(&task.done_when).chain(&task.files);
@@ -86,9 +85,10 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
     // A relative path says nothing once the gate has gone elsewhere.
     let is_path = name.contains('/') || is_script;
     let elsewhere = is_path && split_words(exited.command).any(|word| word == "cd");
-    let found = match is_script && !exited.dir.join(&name).exists() {
-        true => Some(Problem::missing(&name)),
-        false => problem(&name, exited.dir),
+    let found = if is_script && !exited.dir.join(&name).exists() {
+        Some(Problem::missing(&name))
+    } else {
+        problem(&name, exited.dir)
     };
     let found = found.filter(|_| !elsewhere);
     let found = found.unwrap_or_else(|| Problem::other(&name));
@@ -96,11 +96,9 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
 }
 
 /// Why a gate cannot run, before it does; none where an attempt on its task may change that.
-#[must_use]
 pub fn sure_to_break(command: &str, dir: &Path, task_texts: &[String]) -> Option<Broken> {
-    let is_named = |name: &str| match name.contains('/') {
-        true => names(task_texts, name, dir),
-        false => mentions(task_texts, name),
+    let is_named = |name: &str| {
+        if name.contains('/') { names(task_texts, name, dir) } else { mentions(task_texts, name) }
     };
     programs(command)
         .into_iter()
@@ -133,9 +131,10 @@ impl Problem {
 
     fn not_installed(name: &str) -> Self {
         Self {
-            why: match name.contains('/') {
-                true => format!("`{name}` is not installed"),
-                false => format!("`{name}` is not installed or not on PATH"),
+            why: if name.contains('/') {
+                format!("`{name}` is not installed")
+            } else {
+                format!("`{name}` is not installed or not on PATH")
             },
             fix: format!("install {name}"),
         }
@@ -222,10 +221,7 @@ fn paths(command: &str, dir: &Path) -> impl Iterator<Item = String> {
 /// A path as the tree's root sees it; none where it leads out of the tree.
 fn inside(path: &str, dir: &Path) -> Option<String> {
     let path = Path::new(path);
-    let path = match path.is_absolute() {
-        true => path.strip_prefix(dir).ok()?,
-        false => path,
-    };
+    let path = if path.is_absolute() { path.strip_prefix(dir).ok()? } else { path };
     let mut parts = Vec::new();
     for part in path.components() {
         match part {

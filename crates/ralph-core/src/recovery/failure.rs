@@ -50,7 +50,6 @@ pub struct Failure {
 
 impl Failure {
     /// The failure that the evidence speaks of.
-    #[must_use]
     pub fn of(evidence: Evidence) -> Self {
         let (block, no_error) = match evidence.failed_block {
             Some(block) => (block, NO_ERROR_IN_BLOCK),
@@ -74,13 +73,11 @@ impl Failure {
     }
 
     /// The error, unless it only says that none is known.
-    #[must_use]
     pub fn known_error(&self) -> Option<&str> {
         known(&self.error, &[NO_ERROR_IN_BLOCK, NO_EVIDENCE])
     }
 
     /// What was tried, unless it only says that nothing was.
-    #[must_use]
     pub fn known_attempt(&self) -> Option<&str> {
         known(&self.attempted_fix, &[NO_FIX])
     }
@@ -192,10 +189,7 @@ mod tests {
         ) {
             let block = FailureBlock { error, attempted_fix: fix, status: None };
             let mut evidence = Evidence { raw_output: raw_output.clone(), ..Evidence::default() };
-            match is_block {
-                true => evidence.failed_block = Some(block),
-                false => evidence.best_error = block.error,
-            }
+            if is_block { evidence.failed_block = Some(block) } else { evidence.best_error = block.error }
             let failure = Failure::of(evidence);
             prop_assert!(!failure.error.trim().is_empty());
             prop_assert!(!failure.attempted_fix.trim().is_empty());

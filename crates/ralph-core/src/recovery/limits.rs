@@ -32,13 +32,11 @@ pub struct Lineage {
 
 impl Lineage {
     /// The key of the task that all the fixes are for in the end.
-    #[must_use]
     pub fn root(&self) -> &str {
         self.above.first().unwrap_or(&self.failed)
     }
 
     /// How many fix links lead from the root to the failed task.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.above.len()
     }
@@ -67,45 +65,25 @@ pub fn next_fix(
     limits: &Limits,
     taken: &dyn Fn(&str) -> bool,
 ) -> Result<String, LimitReached> {
-    let task = &lineage.failed;
+    let Lineage { failed, fixes, .. } = lineage;
+    let root = lineage.root();
     let chain = format!("Fix task chain: {}", lineage.chain().join(" -> "));
-    if lineage.fixes.len() >= limits.per_task {
-        let max = limits.per_task;
-        let lines = vec![
-            format!("ERROR: Max fix attempts ({max}) reached for task {task}"),
-            format!("Fix attempts: {}", lineage.fixes.join(", ")),
-        ];
-        let end = FinalState::MaxLimit;
-        return Err(LimitReached { lines, end });
-    }
-    if lineage.depth() >= limits.depth {
-        let max = limits.depth;
-        let lines = vec![
-            format!("ERROR: Max fix task depth ({max}) exceeded for task {task}"),
-            chain,
-            "The fix chain has become too deep. Manual intervention required.".to_owned(),
-        ];
-        let end = FinalState::MaxDepth;
-        return Err(LimitReached { lines, end });
-    }
-    if lineage.below_root >= limits.per_root {
-        let (max, root) = (limits.per_root, lineage.root());
-        let lines = vec![
-            format!("ERROR: Max fix tasks ({max}) reached below task {root}"),
-            chain,
-            "The fix tasks did not fix this task. Manual intervention required.".to_owned(),
-        ];
-        let end = FinalState::MaxBelowRoot;
-        return Err(LimitReached { lines, end });
-    }
-    let mut number = lineage.fixes.len();
-    loop {
-        number += 1;
-        let key = format!("{task}.{number}");
-        if !taken(&key) {
-            return Ok(key);
-        }
-    }
+    let (end, lines) = if fixes.len() >= limits.per_task {
+        let error = format!("ERROR: Max fix attempts ({}) reached for task {failed}", limits.per_task);
+        (FinalState::MaxLimit, vec![error, format!("Fix attempts: {}", fixes.join(", "))])
+    } else if lineage.depth() >= limits.depth {
+        let error = format!("ERROR: Max fix task depth ({}) exceeded for task {failed}", limits.depth);
+        let advice = "The fix chain has become too deep. Manual intervention required.";
+        (FinalState::MaxDepth, vec![error, chain, advice.to_owned()])
+    } else if lineage.below_root >= limits.per_root {
+        let error = format!("ERROR: Max fix tasks ({}) reached below task {root}", limits.per_root);
+        let advice = "The fix tasks did not fix this task. Manual intervention required.";
+        (FinalState::MaxBelowRoot, vec![error, chain, advice.to_owned()])
+    } else {
+        let mut keys = (fixes.len() + 1..).map(|number| format!("{failed}.{number}"));
+        return Ok(keys.find(|key| !taken(key)).unwrap_or_default());
+    };
+    Err(LimitReached { lines, end })
 }
 
 /// The fixes of one task and how they ended.
@@ -134,7 +112,6 @@ pub enum FinalState {
 impl FixHistory {
     /// The text of its line, without the list's marker:
     /// `Task 1.3: 1 fix attempted (1.3.1) - Final: PASS`.
-    #[must_use]
     pub fn text(&self) -> String {
         let (count, end) = (self.fixes.len(), self.end);
         let noun = if count == 1 { "fix" } else { "fixes" };
@@ -146,18 +123,6 @@ impl FixHistory {
     pub(crate) fn key_of(text: &str) -> Option<&str> {
         let word = text.trim().strip_prefix("Task ")?.split_whitespace().next()?;
         word.strip_suffix(':').filter(|key| !key.is_empty())
-    }
-
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
-        let key = Self::key_of(text)?.to_owned();
-        let (_, rest) = text.split_once('(')?;
-        let (fixes, rest) = rest.split_once(')')?;
-        let (_, end) = rest.split_once("Final:")?;
-        let fixes = fixes.split(',').map(str::trim).filter(|fix| !fix.is_empty());
-        let fixes = fixes.map(str::to_owned).collect();
-        let end = FinalState::read(end.trim())?;
-        Some(Self { key, fixes, end })
     }
 }
 

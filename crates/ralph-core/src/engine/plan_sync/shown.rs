@@ -99,9 +99,8 @@ pub(super) fn block_of(unfiled: &UnfiledTask, spec: &Spec<'_>, folder: Option<&s
         }),
         ..Evidence::default()
     });
-    let as_code = |command: &String| match command.contains(['`', '\n']) {
-        true => command.clone(),
-        false => format!("`{command}`"),
+    let as_code = |command: &String| {
+        if command.contains(['`', '\n']) { command.clone() } else { format!("`{command}`") }
     };
     let raw = spec.verify_field(&fix.original);
     let verify = raw.or_else(|| task.verify.as_ref().map(as_code));
