@@ -22,7 +22,6 @@ const TASKS: usize = 3;
 /// So many, where they fail for the same cause.
 const TASKS_OF_ONE_CAUSE: usize = 2;
 
-/// A counted failure in the row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// The task; for a fix task the task it fixes, for a part of a split the task that was split.
@@ -58,17 +57,14 @@ impl BreakerState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BreakerStanding {
     pub state: BreakerState,
-    /// Counted failures in a row over all tasks.
     pub failures: u64,
     /// The newest of them; read only while it is closed.
     pub links: Vec<Link>,
     /// Whom a failure of the attempt's task counts for.
     pub root: String,
-    /// Whether the attempt is the trial.
     pub is_probe: bool,
 }
 
-/// What an attempt does to the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerChange {
     /// Nothing: it does not count.
@@ -77,10 +73,11 @@ pub enum BreakerChange {
     Forget,
     /// An attempt that was under way when it opened succeeded: not everything is broken, but nothing was fixed either.
     Reset,
-    /// The trial succeeded.
     Close,
     /// A failure joins the row, and may open it.
-    Count { opens: bool },
+    Count {
+        opens: bool,
+    },
 }
 
 impl BreakerStanding {

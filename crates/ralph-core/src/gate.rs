@@ -31,11 +31,8 @@ pub struct Gate<'a> {
     pub command: &'a str,
     pub dir: &'a Path,
     pub env: Vec<(String, std::ffi::OsString)>,
-    /// How long it may take.
     pub timeout: Duration,
-    /// How long it has after TERM.
     pub grace: Duration,
-    /// How often it is run again when it fails.
     pub retries: u32,
     /// The texts of its task: a missing path that they name is for the task to write.
     pub task_texts: Vec<String>,
@@ -44,7 +41,6 @@ pub struct Gate<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateResult {
     Ran(GateRecord),
-    /// Ralph was told to stop meanwhile.
     Interrupted,
     /// Its shell could not be started, for this reason.
     NotStarted(String),
@@ -76,10 +72,7 @@ pub fn run(
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateProgress {
-    /// A run of it begins.
-    Started {
-        run: u32,
-    },
+    Started { run: u32 },
     Tick,
 }
 

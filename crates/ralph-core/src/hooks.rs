@@ -13,21 +13,15 @@ use crate::text;
 
 /// How much of what a hook prints is looked at.
 const SEEN: usize = 4 * 1024;
-/// How many lines of it are told.
 const LINES: usize = 3;
-/// Characters of each.
 const LINE: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookPoint {
-    /// Before anything is done.
     BeforeRun,
-    /// Before an agent is started on a task.
     BeforeAttempt,
-    /// After an attempt was recorded.
     AfterAttempt,
-    /// After all is done.
     AfterRun,
 }
 
@@ -77,7 +71,6 @@ impl Default for Hooks {
 }
 
 impl Hooks {
-    /// The command at a point, if there is one.
     pub fn at(&self, point: HookPoint) -> Option<&str> {
         match point {
             HookPoint::BeforeRun => self.before_run.as_deref(),
@@ -88,7 +81,6 @@ impl Hooks {
     }
 }
 
-/// A hook about to be run.
 pub struct HookCall<'a> {
     pub point: HookPoint,
     pub command: &'a str,
@@ -96,9 +88,7 @@ pub struct HookCall<'a> {
     pub dir: &'a Path,
     /// Variables it gets beside Ralph's own.
     pub env: Vec<(String, OsString)>,
-    /// How long it may take; none for no limit.
     pub timeout: Option<Duration>,
-    /// How long it has after TERM.
     pub grace: Duration,
 }
 
@@ -175,7 +165,6 @@ fn last_words(said: BoundedText) -> Option<String> {
     (!last.is_empty()).then(|| last.join(" / "))
 }
 
-/// What looks on while a hook runs.
 struct Output<'t> {
     printed: BoundedText,
     /// On standard error, which says more about a failure.

@@ -2,11 +2,8 @@
 
 use crate::text::one_line;
 
-/// How many of the last actions count.
 const LOOKED_AT: usize = 36;
-/// How many files or commands are named.
 const NAMED: usize = 3;
-/// How much of a command or path is shown.
 const SHOWN: usize = 100;
 
 /// What an action does, as far as its tool's name tells.

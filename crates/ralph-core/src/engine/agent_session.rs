@@ -29,13 +29,11 @@ pub(super) struct Session {
     pub report: AgentReport,
 }
 
-/// What a session is about.
 pub(super) struct SessionRequest<'s> {
     pub agent: &'s dyn Agent,
     pub task: &'s Task,
     pub model: &'s str,
     pub launch: &'s Launch,
-    /// What it may cost.
     pub budget_usd: Option<f64>,
 }
 
@@ -100,7 +98,6 @@ pub(super) fn signal_scope<'t>(task: &'t Task, ladder: &'t [String]) -> signals:
     signals::Scope { task_id: task.id.as_str(), task_key, ladder }
 }
 
-/// A session while the agent works.
 struct LiveSession<'s, 'a> {
     run: &'s mut RunContext<'a>,
     state_md: &'s mut StateMd,

@@ -17,7 +17,6 @@ use crate::project::Project;
 use crate::store::{ConfirmedWrite, LearningCounts, Store, StoreError};
 use crate::text::mask_secrets;
 
-/// Failures shown of one phase.
 const MOST_ENTRIES: u32 = 100;
 /// Bullets that Ralph writes of its own accord; the newest count.
 const MOST_BULLETS: usize = 10_000;
@@ -39,7 +38,6 @@ pub(super) enum WrittenBy {
     Agent,
 }
 
-/// AGENTS.md during a run.
 #[derive(Default)]
 pub(super) struct AgentsMd {
     /// How the file looked after it was last brought up to date.

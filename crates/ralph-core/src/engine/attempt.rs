@@ -31,7 +31,6 @@ pub(super) struct Ready {
     pub prompt: Prompt,
     /// Whether the gate passed before anything was done, where it was run.
     gate_green_before: Option<bool>,
-    /// The event of the attempt's begin.
     started: RunEvent,
     log_name: String,
 }

@@ -29,11 +29,9 @@ pub(super) struct AttemptResult {
     /// Its record, but for what is settled when it is stored.
     pub attempt: Attempt,
     pub verdict: Verdict,
-    /// The report of a failure.
     pub report: Option<ReportRow>,
     pub learnings: Vec<NewLearning>,
     pub signals: Signals,
-    /// The agent's final text.
     pub said: String,
     /// What only a person can do before another attempt makes sense.
     pub needs_person: Option<String>,
@@ -111,7 +109,6 @@ impl AttemptResult {
     }
 }
 
-/// The record of an attempt that began.
 pub(super) fn begun(task: &Task, start: UnfinishedAttempt, started_at: Timestamp) -> Attempt {
     let new = Attempt::new(task, started_at);
     Attempt {
@@ -127,7 +124,6 @@ pub(super) fn begun(task: &Task, start: UnfinishedAttempt, started_at: Timestamp
     }
 }
 
-/// Adds what the agent tells of its session: tokens, cost and so on.
 pub(super) fn add_session(attempt: &mut Attempt, agent: &dyn Agent, report: &AgentReport) {
     let price = agent.price(Some(&attempt.model), report.model.as_deref());
     let cost = report.cost_by(price.as_ref());

@@ -7,7 +7,6 @@ use super::work_tree::{WorkTree, some_of};
 use crate::evidence::CommitFailure;
 use crate::git::{Git, Unfinished};
 
-/// What came of going back to a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Returned {
     Stayed,

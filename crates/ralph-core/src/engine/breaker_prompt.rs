@@ -16,7 +16,6 @@ use crate::store::{BreakerState, Mark, Store, StoreError};
 const MOST_FACTS: u64 = 20;
 const LEAST_FACTS: u64 = 5;
 
-/// Why a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PauseReason {
     Breaker {
@@ -37,7 +36,6 @@ pub struct Question<'a> {
     pub reason: PauseReason,
     /// What the failures have in common.
     pub analysis: &'a Analysis,
-    /// How long to wait for an answer.
     pub timeout: std::time::Duration,
 }
 
@@ -52,7 +50,6 @@ pub enum Answer {
 
 /// Somebody who can be asked; without a terminal there is nobody.
 pub trait Attendant {
-    /// Whether anybody is there at all.
     fn is_there(&self) -> bool;
     fn ask(&mut self, question: &Question<'_>) -> Answer;
 }
@@ -203,7 +200,6 @@ impl Run<'_> {
         self.context.probe()
     }
 
-    /// Asks after a failure where the settings say so.
     fn ask_after_failure(&mut self, task: &Task, metrics: &TaskMetrics) -> Result {
         let Some(reason) = self.breaker_prompt.reason_to_ask(&self.context, task, metrics) else {
             return Ok(());

@@ -9,7 +9,6 @@ use crate::event::EventKind;
 use crate::exit::RunExit;
 use crate::model::{Task, TaskId};
 
-/// The budgets of a run, and what was told of them.
 #[derive(Default)]
 pub(super) struct BudgetWatch {
     /// The start of the run by the clock that nobody can set.
@@ -99,7 +98,6 @@ impl BudgetWatch {
         Err(StopRun::new(RunExit::Limit, "the agent used up the rest of the budget").into())
     }
 
-    /// What an attempt on a task may cost.
     pub(super) fn rest(&self, run: &RunContext<'_>, task: &TaskId) -> Result<Option<f64>> {
         let mut all = self.meters(run)?;
         all.extend(self.task_meters(run, task)?);

@@ -116,7 +116,6 @@ impl WorkTree {
         Ok(None)
     }
 
-    /// Undoes a failed attempt. The reference of what was undone.
     pub(super) fn roll_back(
         &mut self,
         run: &mut RunContext<'_>,

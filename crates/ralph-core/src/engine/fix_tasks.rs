@@ -27,13 +27,10 @@ const ERROR_CHARS: usize = 500;
 /// What a report says that knows nothing.
 const NOTHING_KNOWN: &str = "Task failed (no structured report)";
 
-/// What a failure asks for.
 enum Response {
     /// Nothing: the task is simply tried again.
     Retry,
-    /// A fix task comes first.
     Fix(Box<NewFix>),
-    /// The chain of fixes ends.
     End(RecoveryEnd, LimitReached),
 }
 
@@ -51,7 +48,6 @@ pub(super) struct FailurePlan {
 pub(super) struct PlanEffects {
     pub fix: Option<NewFix>,
     pub end: Option<RecoveryEnd>,
-    /// What is told after the attempt.
     pub events: Vec<EventKind>,
 }
 
@@ -59,9 +55,7 @@ pub(super) struct PlanEffects {
 #[derive(Clone, Copy)]
 pub struct FixPolicy<'a> {
     pub project: &'a Project,
-    /// How many attempts a task may have.
     pub policy: &'a Policy,
-    /// How far tasks are recovered.
     pub recovery: RecoverySettings,
     /// The same for the tasks of specs that have a say in it, by the path of their tasks.
     pub by_spec: &'a HashMap<String, RecoverySettings>,
@@ -190,7 +184,6 @@ impl FixPolicy<'_> {
         Ok(own.copied().unwrap_or(self.recovery))
     }
 
-    /// What the file of a task's spec holds now.
     fn spec_text(&self, store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
         let path = spec_path(store, task)?.filter(|path| path.ends_with(".md"));
         let real = path.and_then(|path| self.real_paths.real(&self.project.root().join(path)).ok());

@@ -16,7 +16,6 @@ use crate::model::{GateOutcome, GateRecord, GitRecord, Task};
 use crate::signals::Signals;
 use crate::store::Claimed;
 
-/// What the gates of a run have shown so far.
 #[derive(Default)]
 pub(super) struct Gates {
     /// Programs that broke a gate in this run.
@@ -67,7 +66,6 @@ impl Gates {
         Ok(Some(result))
     }
 
-    /// Remembers the missing programs of a gate that broke.
     pub(super) fn note_broken(&mut self, run: &RunContext<'_>, claimed: &Claimed) {
         let command = gate_of(run, claimed).unwrap_or_default();
         let problem = gate::sure_to_break(&command, run.work_tree, &[]);
@@ -172,7 +170,6 @@ impl RunContext<'_> {
         Ok(texts)
     }
 
-    /// Runs a gate to its end and tells of it.
     pub(super) fn run_gate(&mut self, claimed: &Claimed, command: &str, retries: u32) -> Result<GateResult> {
         let gate = Gate {
             command,

@@ -30,7 +30,6 @@ pub struct LostAttempts<'a> {
     pub fix_policy: FixPolicy<'a>,
     pub store: &'a mut Store,
     pub host: &'a dyn Host,
-    /// Whose logs can be read.
     pub agents: &'a [&'a dyn Agent],
     /// Failures in a row, over all tasks, that may open the breaker.
     pub breaker_threshold: u32,
@@ -38,13 +37,11 @@ pub struct LostAttempts<'a> {
     pub random: Random<'a>,
     /// The run that asks, if one does.
     pub own_run: Option<&'a RunId>,
-    /// Whether Ralph is to stop.
     pub interrupt: Interrupt,
 }
 
 #[derive(Debug, Default)]
 pub struct LostReport {
-    /// Attempts that were recorded as lost.
     pub events: Vec<RunEvent>,
     /// When the last of them last gave a sign of life.
     pub last_sign: Option<Timestamp>,

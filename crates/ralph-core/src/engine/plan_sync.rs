@@ -34,7 +34,6 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 pub(super) struct PlanFiles {
     /// The files, read once; new imports are seen by the next run.
     sources: Vec<KnownFile>,
-    /// Faults that were told already.
     told: Vec<String>,
 }
 
@@ -69,7 +68,6 @@ impl KnownFile {
         }
     }
 
-    /// One of the tasks, or all of them.
     fn only(&self, task: Option<&TaskId>) -> &[FiledTask] {
         match task {
             None => &self.tasks,
@@ -317,7 +315,6 @@ impl KnownFile {
         Ok(())
     }
 
-    /// The file as it should be.
     fn drawn(&mut self, run: &RunContext<'_>, text: &str, only: Option<&TaskId>) -> Result<(String, Shown)> {
         let mut shown = Shown::default();
         let mut marks: Vec<(String, bool)> = Vec::new();

@@ -23,7 +23,6 @@ use crate::signals::plan_request_instructions;
 use crate::store::{PastFailure, RunRates, Store, StoreError};
 use crate::text::{invisible_escaped, mask_secrets};
 
-/// Why a prompt could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     #[error(transparent)]
@@ -37,7 +36,6 @@ pub enum PromptError {
 
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// The model it is for, and why.
     pub choice: ModelChoice,
     /// Why there should be no attempt: a person is worth more.
     pub ask_human: Option<String>,
@@ -53,7 +51,6 @@ pub struct Prompt {
     pub learnings: Vec<LearningId>,
     /// What the memory part was made of.
     pub explanation: Explanation,
-    /// The learnings that were considered.
     pub recalled: Recalled,
 }
 
@@ -91,7 +88,6 @@ fn template(
 /// Failures of other tasks of the phase that a prompt may show.
 const MOST_PHASE_FAILURES: u32 = 100;
 
-/// Makes prompts from what is stored.
 pub struct Prompter<'a> {
     pub templates: &'a Templates,
     pub project: &'a Project,
@@ -301,7 +297,6 @@ fn past_attempt(failure: PastFailure) -> PastAttempt {
     }
 }
 
-/// What was found for a query.
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
     /// Every learning that was considered, best first, with its score and what became of it.
@@ -310,7 +305,6 @@ pub struct Recalled {
 }
 
 impl Recalled {
-    /// The chosen learnings, best first.
     pub fn chosen(&self) -> impl Iterator<Item = (&Ranked, &Candidate)> {
         self.ranking
             .iter()
@@ -318,7 +312,6 @@ impl Recalled {
             .filter_map(|ranked| Some((ranked, self.candidate(&ranked.scored.id)?)))
     }
 
-    /// A considered learning's text.
     pub fn candidate(&self, id: &str) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.id == id)
     }

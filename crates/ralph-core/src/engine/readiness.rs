@@ -38,9 +38,7 @@ impl RunContext<'_> {
 /// A gate that will be run: the task's name and the command.
 pub struct DueGate {
     task: TaskId,
-    /// The task's key, else its id.
     pub name: String,
-    /// The task's own gate, else the project's.
     pub command: String,
 }
 
@@ -53,7 +51,6 @@ pub fn open_gates(store: &Store, of_project: Option<&str>) -> Result<Vec<DueGate
     Ok(due.collect())
 }
 
-/// The programs of these gates that cannot be started.
 pub fn unready_gates(gates: &[DueGate], dir: &Path) -> Vec<Unready> {
     gate::unready(gates.iter().map(|gate| (gate.name.as_str(), gate.command.as_str())), dir)
 }
@@ -84,7 +81,6 @@ pub fn own_files(agents_md: Option<&str>, store: &Store) -> Result<Vec<String>, 
     Ok(own)
 }
 
-/// What to type about a gate that cannot run.
 pub(super) fn told_gate_fix(task: &Task, fix: &str) -> String {
     let name = task.name();
     format!("{fix}, or change the gate (`ralph task edit {name} --verify CMD`), then `ralph run {name}`")

@@ -25,7 +25,6 @@ use crate::host::Host;
 use crate::project::Project;
 use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Store};
 
-/// A run to be made: everything it is given.
 pub struct Engine<'a> {
     pub project: &'a Project,
     /// Where agents work; the project's root unless it is a tree of its own.

@@ -113,7 +113,6 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// Makes the events of a worker.
 pub(super) struct EventMaker<'a> {
     /// The number of the last one.
     seq: u64,

@@ -139,7 +139,6 @@ impl Default for GitSettings {
 pub enum CommitWhen {
     /// It is left to people and agents.
     Never,
-    /// When a task is done.
     OnSuccess,
 }
 
@@ -147,7 +146,6 @@ pub enum CommitWhen {
 pub enum OnDirty {
     /// They stay as they are, out of commits and roll-backs.
     Continue,
-    /// The run does not start.
     Refuse,
 }
 

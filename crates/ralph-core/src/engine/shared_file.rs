@@ -10,7 +10,6 @@ use crate::store::StoreError;
 /// How often a file that others keep writing is tried again.
 const MOST_TRIES: u32 = 20;
 
-/// Why a file was not brought up to date.
 #[derive(Debug)]
 pub(super) enum FileError {
     /// It has nothing to do with the file, and ends the run.
@@ -42,7 +41,6 @@ impl From<StoreError> for FileError {
     }
 }
 
-/// A file that was changed.
 pub(super) struct Edited<'p, T> {
     pub text: String,
     /// What the caller wants to remember of the text.

@@ -15,7 +15,6 @@ use crate::store::{BreakerState, Purpose, RunRow, Scope, Store, StoreError};
 
 /// The page, in Ralph's own directory.
 pub(super) const STATE_MD: &str = "STATE.md";
-/// Rows of the history table.
 const ROWS: u32 = 15;
 /// How long another run's turn is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,7 +23,6 @@ const WORTH_SHOWING: Duration = Duration::from_millis(300);
 /// Written no more often than this while attempts go on; pauses and the end are always written.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// The page of a run, and when it was written last.
 #[derive(Default)]
 pub(super) struct StateMd {
     written: Option<Timestamp>,
@@ -150,7 +148,6 @@ fn replace(dir: &Path, path: &Path, text: &str, first: bool) -> io::Result<()> {
     }
 }
 
-/// All that the page shows.
 fn view(
     store: &Store,
     project: &Project,

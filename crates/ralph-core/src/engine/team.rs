@@ -26,7 +26,6 @@ pub(super) struct Member<'a> {
     pub unavailable: Option<Unavailable>,
 }
 
-/// Why an agent does not work.
 pub(super) struct Unavailable {
     pub outage: Outage,
     pub why: String,
@@ -75,7 +74,6 @@ impl<'a> Team<'a> {
         others.any(|(place, member)| place != self.at && usable(member))
     }
 
-    /// Whose turn it is.
     pub(super) fn turn(&self, run: &RunContext<'_>) -> Result<Turn, StoreError> {
         let now = run.clock.now();
         let mut team = Vec::new();

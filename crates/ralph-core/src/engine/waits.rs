@@ -31,7 +31,6 @@ impl Run<'_> {
         self.budgets.check(&mut self.context)
     }
 
-    /// Waits while the run is asked to pause.
     pub(super) fn wait_while_paused(&mut self) -> Result {
         if !self.context.is_paused()? {
             return Ok(());

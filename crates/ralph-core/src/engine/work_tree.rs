@@ -17,7 +17,6 @@ use crate::text::{few, one_line};
 /// What git may take to write an index or files, filters and all.
 const LEAST_CHANGE: Duration = Duration::from_secs(60);
 const MOST_CHANGE: Duration = Duration::from_secs(3600);
-/// How many files a message names.
 const NAMED: usize = 5;
 
 pub(super) struct WorkTree {
@@ -252,7 +251,6 @@ impl WorkTree {
         self.current(run).map(drop)
     }
 
-    /// What changed since a snapshot.
     fn changes_since(&mut self, run: &mut RunContext<'_>, before: Option<&Snapshot>) -> Result<GitRecord> {
         let after = self.snapshot(run)?;
         let (Some(git), Some(before), Some(after)) = (&self.git, before, after) else {
@@ -430,7 +428,6 @@ fn cannot_start(error: GitError) -> StopRun {
     })
 }
 
-/// The first few files.
 pub(super) fn some_of(files: &[String]) -> String {
     few(files, NAMED)
 }

@@ -284,7 +284,6 @@ fn ends_of_last_subshells(list: &[Token<'_>]) -> Vec<usize> {
     ends.take_while(|(_, is_subshell)| *is_subshell).map(|(at, _)| at).collect()
 }
 
-/// A piece of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Token<'s> {
     kind: Kind,

@@ -76,13 +76,11 @@ impl LogDir {
         self.path.join(name)
     }
 
-    /// Makes a file that is not there yet, readable by its owner only.
     pub fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         self.open_file(name, flags)
     }
 
-    /// Opens a regular file for reading.
     pub fn read(&self, name: &str) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY)
     }

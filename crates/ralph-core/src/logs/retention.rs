@@ -45,7 +45,6 @@ impl<'a> LogName<'a> {
     }
 }
 
-/// How long logs are kept, and how much room they may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Older ones go; none for never.
@@ -68,12 +67,10 @@ impl Limits {
     }
 }
 
-/// A file in the directory of logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
     pub name: String,
     pub bytes: u64,
-    /// When it was last written to.
     pub modified: Timestamp,
     pub protected: bool,
 }
@@ -114,10 +111,8 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Files between two looks at the clock.
 const BETWEEN_LOOKS: usize = 64;
 
-/// What must not be deleted.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
-    /// Names of logs that are needed.
     pub names: HashSet<String>,
     /// Runs under way; what they wrote just now stays.
     pub runs: HashSet<RunId>,
@@ -139,11 +134,9 @@ impl Protected {
     }
 }
 
-/// What was deleted, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
     pub files: u64,
-    /// How much room they took.
     pub bytes: u64,
 }
 

@@ -10,15 +10,12 @@ const NO_STATUS: &str = "Unknown status";
 /// What an attempt left behind to tell why it failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// The failed task's key.
     pub key: String,
     /// The agent's FAILED block. Where there is one, it alone is believed.
     pub failed_block: Option<FailureBlock>,
     /// The error by the best other evidence: report, structured error, gate, error line.
     pub best_error: Option<String>,
-    /// What was tried by the best other evidence.
     pub best_attempt: Option<String>,
-    /// The whole text the agent ended with.
     pub raw_output: String,
 }
 
@@ -26,9 +23,7 @@ pub struct Evidence {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureBlock {
     pub error: Option<String>,
-    /// What the agent tried against it.
     pub attempted_fix: Option<String>,
-    /// How it left the task.
     pub status: Option<String>,
 }
 
@@ -36,20 +31,15 @@ pub struct FailureBlock {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// The failed task's key.
     pub task_id: String,
     failed: bool,
     pub error: String,
-    /// What was tried against it.
     pub attempted_fix: String,
-    /// How the agent left the task.
     pub status: String,
-    /// The whole text the agent ended with.
     pub raw_output: String,
 }
 
 impl Failure {
-    /// The failure that the evidence speaks of.
     pub fn of(evidence: Evidence) -> Self {
         let (block, no_error) = match evidence.failed_block {
             Some(block) => (block, NO_ERROR_IN_BLOCK),

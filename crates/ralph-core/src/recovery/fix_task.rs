@@ -46,7 +46,6 @@ pub struct FixTask {
 }
 
 impl FixTask {
-    /// The fix task with this key for a failure.
     pub fn new(key: String, failure: &Failure, original: &Original<'_>) -> Self {
         let fix_of = &failure.task_id;
         let error = line_of(Some(&failure.error)).unwrap_or_else(|| NO_ERROR.to_owned());
@@ -74,7 +73,6 @@ impl FixTask {
         }
     }
 
-    /// Its markers, without their brackets.
     pub fn markers(&self) -> Vec<String> {
         vec![format!("FIX {}", self.fix_of)]
     }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// How many fix tasks there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub per_task: usize,
@@ -22,9 +21,7 @@ impl Default for Limits {
 pub struct Lineage {
     /// The keys above it by fix links, the root first; none where it is no fix task itself.
     pub above: Vec<String>,
-    /// The failed task's key.
     pub failed: String,
-    /// The keys of the fix tasks it has had, in order.
     pub fixes: Vec<String>,
     /// How many fix tasks there are below the root, at any depth.
     pub below_root: usize,
@@ -86,11 +83,9 @@ pub fn next_fix(
     Err(LimitReached { lines, end })
 }
 
-/// The fixes of one task and how they ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixHistory {
     pub key: String,
-    /// The keys of its fix tasks, in order.
     pub fixes: Vec<String>,
     pub end: FinalState,
 }
@@ -99,13 +94,9 @@ pub struct FixHistory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FinalState {
     Pass,
-    /// A task has used up its fixes.
     MaxLimit,
-    /// The chain of fixes is too deep.
     MaxDepth,
-    /// There are too many fixes below the root.
     MaxBelowRoot,
-    /// For a reason that is not known.
     Fail,
 }
 
@@ -119,7 +110,6 @@ impl FixHistory {
         format!("Task {}: {count} {noun} attempted ({fixes}) - Final: {end}", self.key)
     }
 
-    /// The key of the task whose line this is.
     pub(crate) fn key_of(text: &str) -> Option<&str> {
         let word = text.trim().strip_prefix("Task ")?.split_whitespace().next()?;
         word.strip_suffix(':').filter(|key| !key.is_empty())
