@@ -44,17 +44,8 @@ pub struct Hooks {
     pub after_run: Option<String>,
     /// How long each may take; none for no limit.
     pub timeout: Option<Duration>,
-    /// What follows when one of the first two fails.
-    pub on_failure: OnHookFailure,
-}
-
-/// What follows when a hook before something fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnHookFailure {
-    /// It vetoes: the run ends.
-    Veto,
-    /// It is reported, and the run goes on.
-    Report,
+    /// Whether a failing hook before something ends the run; else it is only reported.
+    pub veto: bool,
 }
 
 impl Default for Hooks {
@@ -65,7 +56,7 @@ impl Default for Hooks {
             after_attempt: None,
             after_run: None,
             timeout: Some(Duration::from_secs(60)),
-            on_failure: OnHookFailure::Veto,
+            veto: true,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::memory::agents_md::{
 };
 use crate::model::{LearningId, NewLearning, Source, Timestamp};
 use crate::project::Project;
-use crate::store::{ConfirmedWrite, LearningCounts, Store, StoreError};
+use crate::store::{ConfirmedWrite, Store, StoreError};
 use crate::text::mask_secrets;
 
 const MOST_ENTRIES: u32 = 100;
@@ -44,15 +44,6 @@ pub(super) struct AgentsMd {
     seen: Option<files::Stamp>,
     fault_told: bool,
     secret_told: bool,
-    last_sync: Option<LastSync>,
-}
-
-/// How the file and the learnings stood when they were last brought together.
-#[derive(Debug)]
-struct LastSync {
-    digest: String,
-    branch: Option<String>,
-    learnings: LearningCounts,
 }
 
 /// What is remembered of the file as it should be.
@@ -179,48 +170,6 @@ impl AgentsMd {
         branch: Option<&str>,
         by: WrittenBy,
     ) -> Result<(String, Drawn), FileError> {
-        let counts = run.store.learning_counts()?;
-        let (text, drawn) = match self.only_added(run, text, branch, counts)? {
-            Some(added) => draw_news(run, text, branch, &added)?,
-            None => self.draw_all(run, text, branch, by)?,
-        };
-        self.last_sync = Some(LastSync {
-            digest: drawn.write.digest.clone(),
-            branch: drawn.write.branch.clone(),
-            learnings: run.store.learning_counts()?,
-        });
-        Ok((text, drawn))
-    }
-
-    /// The learnings that have come since file and learnings were last brought together, where nothing else has changed.
-    fn only_added(
-        &self,
-        run: &RunContext<'_>,
-        text: Option<&str>,
-        branch: Option<&str>,
-        counts: LearningCounts,
-    ) -> Result<Option<Vec<Known>>, StoreError> {
-        let (Some(text), Some(before)) = (text, &self.last_sync) else {
-            return Ok(None);
-        };
-        if before.branch.as_deref() != branch || before.digest != digest(text) {
-            return Ok(None);
-        }
-        if (before.learnings.active, before.learnings.newest) == (counts.active, counts.newest) {
-            return Ok(Some(Vec::new()));
-        }
-        let new = run.store.learnings_after(before.learnings.newest)?;
-        let none_went = before.learnings.active + new.len() as u64 == counts.active;
-        Ok(none_went.then_some(new))
-    }
-
-    fn draw_all(
-        &mut self,
-        run: &mut RunContext<'_>,
-        text: Option<&str>,
-        branch: Option<&str>,
-        by: WrittenBy,
-    ) -> Result<(String, Drawn), FileError> {
         let key = key_in(run);
         let found = text.map(read);
         let (last, rolled_back) = run.store.last_write(&key, &digest(text.unwrap_or_default()))?;
@@ -277,21 +226,6 @@ impl AgentsMd {
         }
         Ok(!new.is_empty() || !plan.prune.is_empty() || !plan.restore.is_empty())
     }
-}
-
-/// The file is as it was left: only failures and these learnings are new.
-fn draw_news(
-    run: &mut RunContext<'_>,
-    text: Option<&str>,
-    branch: Option<&str>,
-    new: &[Known],
-) -> Result<(String, Drawn), FileError> {
-    let bullets = new.iter().map(|known| bullet(known, &HashMap::new())).collect();
-    let key = key_in(run);
-    let (drawn, write) = rendered(run.store, &key, text, branch, bullets, Vec::new())?;
-    let added = new.iter().map(|known| (known.id.clone(), known.place.section)).collect();
-    let news = text != Some(drawn.as_str());
-    Ok((drawn, Drawn { news, write: ConfirmedWrite { added, ..write } }))
 }
 
 /// The text of the file with these bullets and the failures of open phases, and what is to be remembered of it.

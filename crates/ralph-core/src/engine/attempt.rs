@@ -135,7 +135,7 @@ impl Run<'_> {
             ..LogNews::default()
         };
         // Before the gate runs what agents wrote.
-        self.plan_files.sync(run, Some(&task.id), Author::Person, &news)?;
+        self.plan_files.sync(run, Author::Person, &news)?;
         let gate_green_before = match self.gates.precheck(run, claimed)? {
             Some(GateResult::Ran(gate)) => Some(gate.outcome == GateOutcome::Passed),
             // One that cannot be started stops the run after the attempt.
@@ -358,7 +358,7 @@ impl Run<'_> {
             self.gates.tell_of_accept_green(run)?;
         }
         self.agents_md.sync_after(run, self.tree.branch(), !news.learnings.is_empty())?;
-        self.plan_files.sync(run, Some(&task.id), Author::Agent(Some(task.id.clone())), &news)?;
+        self.plan_files.sync(run, Author::Agent(Some(task.id.clone())), &news)?;
         self.state_md.refresh(run)?;
         let resets_at = match session.report.ending {
             Ending::Faulted { resets_at, .. } => resets_at,

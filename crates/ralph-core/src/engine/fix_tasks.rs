@@ -14,9 +14,7 @@ use crate::model::{ErrorType, GateOutcome, Key, MarkSource, NewTask, Outcome, Ta
 use crate::plan::import::{PROGRESS_MD, TASKS_MD};
 use crate::plan::tasks_md::Spec;
 use crate::project::Project;
-use crate::recovery::{
-    Evidence, Failure, FailureBlock, FinalState, FixTask, LimitReached, Original, next_fix,
-};
+use crate::recovery::{Failure, FailureFacts, FinalState, FixTask, LimitReached, Original, next_fix};
 use crate::store::{FixFamily, FixText, NewFix, RecoveryEnd, Store, StoreError, TaskNext};
 use crate::text::neutral::inert;
 use crate::text::{self, mask_secrets};
@@ -307,7 +305,6 @@ fn seen_in(result: &AttemptResult, failure: &Failure) -> Option<String> {
 
 /// The failure object: the agent's own block, else the report.
 fn failure(key: &str, result: &AttemptResult) -> Failure {
-    let block = result.signals.failed_block.as_ref();
     let report = result.report.as_ref();
     let masked = |text: &str| mask_secrets(text).into_owned();
     // Masked before it is cut: half a key is none that is recognized.
@@ -319,18 +316,22 @@ fn failure(key: &str, result: &AttemptResult) -> Failure {
         _ => report.and_then(|report| report.why_it_failed.split(" (the gate `").next()),
     };
     let error = error.map(|error| cut(error, ERROR_CHARS));
-    let attempt = report.filter(|report| !report.auto);
-    Failure::of(Evidence {
-        key: key.to_owned(),
-        failed_block: block.map(|block| FailureBlock {
+    let raw_output = cut(&result.said, RAW_CHARS);
+    if let Some(block) = &result.signals.failed_block {
+        let facts = FailureFacts {
             error: block.error.as_deref().map(|error| cut(error, ERROR_CHARS)),
             attempted_fix: block.attempted_fix.as_deref().map(masked),
             status: block.status.as_deref().map(masked),
-        }),
-        best_error: error.filter(|error| error != NOTHING_KNOWN),
-        best_attempt: attempt.map(|report| masked(&report.what_was_tried)),
-        raw_output: cut(&result.said, RAW_CHARS),
-    })
+        };
+        return Failure::of_block(key, facts, raw_output);
+    }
+    let attempt = report.filter(|report| !report.auto);
+    let facts = FailureFacts {
+        error: error.filter(|error| error != NOTHING_KNOWN),
+        attempted_fix: attempt.map(|report| masked(&report.what_was_tried)),
+        status: None,
+    };
+    Failure::without_block(key, facts, raw_output)
 }
 
 fn task_of(fix: &FixTask, original: &Task) -> NewTask {

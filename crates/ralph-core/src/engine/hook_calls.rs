@@ -9,7 +9,7 @@ use super::run_end::{Result, StopRun};
 use crate::agent::{DelayedInterrupt, Interrupt};
 use crate::event::{EventKind, RunEvent};
 use crate::exit::RunExit;
-use crate::hooks::{self, HookCall, HookPoint, HookProgress, OnHookFailure};
+use crate::hooks::{self, HookCall, HookPoint, HookProgress};
 use crate::host::process_owner;
 use crate::store::Owner;
 
@@ -21,7 +21,7 @@ impl RunContext<'_> {
             return Ok(());
         };
         let interrupted = self.interrupt.first().is_some();
-        if interrupted || self.settings.hooks.on_failure == OnHookFailure::Report {
+        if interrupted || !self.settings.hooks.veto {
             return self.tell(EventKind::HookFailed { hook: point, message: why });
         }
         // The end of the run says it.

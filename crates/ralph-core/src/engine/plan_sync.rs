@@ -5,7 +5,7 @@
 
 mod shown;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use self::shown::{LINE_CHARS, Shown, block_of, log_of, mark_of, state_of};
@@ -14,14 +14,12 @@ use super::run_context::{RunContext, shown_command};
 use super::run_end::Result;
 use super::shared_file::{FileError, edit};
 use crate::event::{EventKind, GateAuthor, TaskRef};
-use crate::files::{Cleared, Limit, Links, Lock, Stamp, quick_digest, read, recover, stamp};
+use crate::files::{Cleared, Limit, Links, Lock, quick_digest, read, recover, stamp};
 use crate::model::{Status, TaskId, Timestamp};
 use crate::plan::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
 use crate::plan::tasks_md::{self, Spec};
 use crate::plan::{Format, progress_md, state_json};
-use crate::store::{
-    Author, FiledTask, FixRecord, ImportRequest, PlanCounts, Side, SourceFile, StoreError, Tick,
-};
+use crate::store::{Author, FixRecord, ImportRequest, Side, SourceFile, StoreError};
 use crate::text::one_line;
 
 pub(super) use self::shown::LogNews;
@@ -29,7 +27,6 @@ pub(super) use self::shown::LogNews;
 /// How long another run's turn is waited for.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What is known of the files between two looks.
 #[derive(Debug, Default)]
 pub(super) struct PlanFiles {
     /// The files, read once; new imports are seen by the next run.
@@ -37,46 +34,11 @@ pub(super) struct PlanFiles {
     told: Vec<String>,
 }
 
-/// A file with its tasks as they were at the last look.
 #[derive(Clone, Debug)]
 struct KnownFile {
     source: SourceFile,
-    tasks: Vec<FiledTask>,
-    /// Where each task stands in that list.
-    places: HashMap<TaskId, usize>,
-    /// Where the boxes of tasks stand in the text with the source's digest; none where that has to be read first.
-    marks: Option<HashMap<String, usize>>,
-    /// How the file looked on the disk after it was last read or written.
-    stamp: Stamp,
     /// Whether texts that were swapped out of the file, or of those beside it, may have to be brought in.
     unsettled: bool,
-    /// The whole plan's counts then: where they moved by more than one's own task, somebody else was at work.
-    counts: PlanCounts,
-}
-
-impl KnownFile {
-    fn new(source: SourceFile) -> Self {
-        Self {
-            source,
-            tasks: Vec::new(),
-            places: HashMap::new(),
-            marks: None,
-            stamp: None,
-            // A run that was killed may have left some.
-            unsettled: true,
-            counts: PlanCounts::default(),
-        }
-    }
-
-    fn only(&self, task: Option<&TaskId>) -> &[FiledTask] {
-        match task {
-            None => &self.tasks,
-            Some(id) => match self.places.get(id) {
-                Some(at) => self.tasks.get(*at..=*at).unwrap_or_default(),
-                None => &[],
-            },
-        }
-    }
 }
 
 impl PlanFiles {
@@ -85,8 +47,8 @@ impl PlanFiles {
         let sources = run.store.sources()?.into_iter();
         self.sources = sources
             .filter(|source| source.format == Format::TasksMd.as_str())
-            // Whatever was remembered: at the start every file is read.
-            .map(|source| KnownFile::new(SourceFile { digest: None, ..source }))
+            // At the start every file is read, and a run that was killed may have left something.
+            .map(|source| KnownFile { source: SourceFile { digest: None, ..source }, unsettled: true })
             .collect();
         let written = self.sources.iter().filter_map(|known| {
             let (at, _) = stamp(&source_path(run, &known.source))?;
@@ -98,18 +60,11 @@ impl PlanFiles {
             Some(at) if until.is_some_and(|until| at <= until) => Author::Agent(None),
             _ => Author::Person,
         };
-        self.sync(run, None, author, &LogNews::default())
+        self.sync(run, author, &LogNews::default())
     }
 
-    /// Brings files and database together. With a task only that one's box is looked at, as long as nobody changed the
-    /// file.
-    pub(super) fn sync(
-        &mut self,
-        run: &mut RunContext<'_>,
-        task: Option<&TaskId>,
-        author: Author,
-        news: &LogNews,
-    ) -> Result {
+    /// Brings files and database together.
+    pub(super) fn sync(&mut self, run: &mut RunContext<'_>, author: Author, news: &LogNews) -> Result {
         if self.sources.is_empty() {
             return Ok(());
         }
@@ -122,7 +77,7 @@ impl PlanFiles {
         };
         for mut known in std::mem::take(&mut self.sources) {
             let path = known.source.path.clone();
-            let synced = self.sync_source(run, &mut known, task, &author, news);
+            let synced = self.sync_source(run, &mut known, &author, news);
             self.sources.push(known);
             match synced {
                 Ok(()) => {}
@@ -146,7 +101,6 @@ impl PlanFiles {
         &mut self,
         run: &mut RunContext<'_>,
         known: &mut KnownFile,
-        task: Option<&TaskId>,
         author: &Author,
         news: &LogNews,
     ) -> Result<(), FileError> {
@@ -156,16 +110,13 @@ impl PlanFiles {
         let _lock = Lock::within(&run.ralph_dir()?.join("plan_files.lock"), PATIENCE)?;
         if known.unsettled {
             recover_files(run, path, &own_path)?;
-            known.unsettled = false;
-        }
-        let mut all = !known.is_only(run, task)?;
-        if !all && known.stamp == stamp(path) && !known.has_news(run, task)? {
-            return write_log_and_state(run, &own_path, known, task, news);
         }
         let first = read(path, Links::Refuse, Limit::TEXT)?;
         if std::fs::metadata(path)?.permissions().readonly() {
             return Err(FileError::file("it is read-only"));
         }
+        // Until it is known to be cleared: what was swapped out may be nowhere else.
+        known.unsettled = true;
         let edited = edit(path, Some(first), |text| {
             let text = text.unwrap_or_default();
             let seen = quick_digest(text);
@@ -174,42 +125,23 @@ impl PlanFiles {
                     return Ok((text.to_owned(), None));
                 }
                 known.source.digest = Some(seen);
-                known.marks = None;
-                all = true;
             }
-            if all {
-                known.look_again(run)?;
-            }
-            let (text, shown) = known.drawn(run, text, task.filter(|_| !all))?;
+            let (text, shown) = drawn(run, &known.source, text)?;
             Ok((text, Some(shown)))
-        });
-        // Until it is known to be cleared: what was swapped out may be nowhere else.
-        known.unsettled = true;
-        let edited = edited?;
+        })?;
         // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew.
-        let cleared = edited.swap.done()?;
-        known.unsettled = cleared == Cleared::StillOpen;
+        known.unsettled = edited.swap.done()? == Cleared::StillOpen;
         let Some(shown) = edited.note else {
             // No plan: looked at anew the next time, whatever is in it then.
             known.source.digest = None;
             return Ok(());
         };
-        let text = edited.text;
-        // What somebody wrote at the very moment is read the next time.
-        let is_as_drawn = |(_, length): &(_, u64)| *length == text.len() as u64;
-        known.stamp = stamp(path).filter(|stamp| cleared == Cleared::Quiet && is_as_drawn(stamp));
-        let digest = quick_digest(&text);
+        let digest = quick_digest(&edited.text);
         run.store.note_filed(known.source.id, &digest, &shown.ticked, &shown.filed)?;
         known.source.digest = Some(digest);
-        for (id, ticked) in &shown.ticked {
-            if let Some(task) = known.places.get(id).and_then(|at| known.tasks.get_mut(*at)) {
-                task.tick = if *ticked { Tick::Ticked } else { Tick::Open };
-            }
-        }
-        if !shown.filed.is_empty() {
-            known.look_again(run)?;
-        }
-        write_log_and_state(run, &own_path, known, task.filter(|_| !all), news)
+        let settled = write_log_and_state(run, &own_path, known.source.id, news);
+        known.unsettled |= !matches!(settled, Ok(true));
+        settled.map(drop)
     }
 
     /// Takes in what somebody changed: the text that is drawn from, for by now the file may hold another. One that cannot be
@@ -281,87 +213,50 @@ impl PlanFiles {
     }
 }
 
-impl KnownFile {
-    /// Whether the file does not show what it should of this task, or lacks a task.
-    fn has_news(&self, run: &RunContext<'_>, task: Option<&TaskId>) -> Result<bool> {
-        let unfiled = run.store.unfiled_tasks(self.source.id)?;
-        Ok(!unfiled.is_empty() || self.only(task).iter().any(|task| mark_of(task).is_some()))
+/// The file as it should be.
+fn drawn(run: &RunContext<'_>, source: &SourceFile, text: &str) -> Result<(String, Shown)> {
+    let mut shown = Shown::default();
+    let tasks = run.store.filed_tasks(source.id)?;
+    let mut marks: Vec<(&str, bool)> = Vec::new();
+    for task in &tasks {
+        if let Some(done) = mark_of(task) {
+            marks.push((&task.name, done));
+            shown.ticked.push((task.id.clone(), done));
+        }
     }
-
-    /// Whether nothing but this task can have changed since the last look; it is looked at again.
-    fn is_only(&mut self, run: &RunContext<'_>, task: Option<&TaskId>) -> Result<bool> {
-        let counts = run.store.counts()?;
-        let Some(id) = task.filter(|_| !self.tasks.is_empty()) else {
-            return Ok(false);
-        };
-        let mut expected = self.counts;
-        if let (Some(at), Some(now)) = (self.places.get(id), run.store.filed_task(id)?) {
-            let Some(before) = self.tasks.get_mut(*at) else {
-                return Ok(false);
+    let mut text = text.to_owned();
+    if !marks.is_empty() {
+        text = tasks_md::mark(&text, &Spec::of(&text).marks(), &marks);
+    }
+    let folder = source.path.rsplit_once('/').map(|(folder, _)| folder);
+    // Where the last new task behind a task went: the next one goes behind that.
+    let mut behind: HashMap<String, String> = HashMap::new();
+    for unfiled in run.store.unfiled_tasks(source.id)? {
+        let name = unfiled.task.name().to_owned();
+        let is_done = unfiled.task.status == Status::Done;
+        let spec = Spec::of(&text);
+        if !spec.has(&name) {
+            let block = block_of(&unfiled, &spec, folder);
+            let last = behind.get(&unfiled.beside).unwrap_or(&unfiled.beside);
+            let put = match unfiled.side {
+                Side::After => spec.insert_after(last, &block),
+                Side::Before => spec.insert_before(&unfiled.beside, &block),
             };
-            expected.moved(before.status, now.status);
-            *before = now;
-        }
-        // No plan's file shows what is verified.
-        expected.verified = counts.verified;
-        self.counts = counts;
-        Ok(expected == counts)
-    }
-
-    fn look_again(&mut self, run: &RunContext<'_>) -> Result {
-        self.tasks = run.store.filed_tasks(self.source.id)?;
-        self.places = self.tasks.iter().enumerate().map(|(at, task)| (task.id.clone(), at)).collect();
-        self.counts = run.store.counts()?;
-        Ok(())
-    }
-
-    fn drawn(&mut self, run: &RunContext<'_>, text: &str, only: Option<&TaskId>) -> Result<(String, Shown)> {
-        let mut shown = Shown::default();
-        let mut marks: Vec<(String, bool)> = Vec::new();
-        for task in self.only(only) {
-            if let Some(done) = mark_of(task) {
-                marks.push((task.name.clone(), done));
-                shown.ticked.push((task.id.clone(), done));
+            let Some(put) = put else { continue };
+            let places = Spec::of(&put).marks();
+            // A name that is no key of this format would be read as part of the task above.
+            if !places.contains_key(&name) {
+                continue;
+            }
+            text = if is_done { tasks_md::mark(&put, &places, &[(&name, true)]) } else { put };
+            if unfiled.side == Side::After && unfiled.fix.is_none() {
+                behind.insert(unfiled.beside.clone(), name.clone());
             }
         }
-        let mut text = text.to_owned();
-        if !marks.is_empty() {
-            let marks: Vec<(&str, bool)> = marks.iter().map(|(name, done)| (name.as_str(), *done)).collect();
-            let places = self.marks.get_or_insert_with(|| Spec::of(&text).marks());
-            text = tasks_md::mark(&text, places, &marks);
-        }
-        let folder = self.source.path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-        // Where the last new task behind a task went: the next one goes behind that.
-        let mut behind: HashMap<String, String> = HashMap::new();
-        for unfiled in run.store.unfiled_tasks(self.source.id)? {
-            let name = unfiled.task.name().to_owned();
-            let is_done = unfiled.task.status == Status::Done;
-            let spec = Spec::of(&text);
-            if !spec.has(&name) {
-                let block = block_of(&unfiled, &spec, folder.as_deref());
-                let last = behind.get(&unfiled.beside).unwrap_or(&unfiled.beside);
-                let put = match unfiled.side {
-                    Side::After => spec.insert_after(last, &block),
-                    Side::Before => spec.insert_before(&unfiled.beside, &block),
-                };
-                let Some(put) = put else { continue };
-                let places = Spec::of(&put).marks();
-                // A name that is no key of this format would be read as part of the task above.
-                if !places.contains_key(&name) {
-                    continue;
-                }
-                text = if is_done { tasks_md::mark(&put, &places, &[(&name, true)]) } else { put };
-                // Those of the text before.
-                self.marks = None;
-                if unfiled.side == Side::After && unfiled.fix.is_none() {
-                    behind.insert(unfiled.beside.clone(), name.clone());
-                }
-            }
-            shown.ticked.push((unfiled.task.id.clone(), is_done));
-            shown.filed.push((unfiled.task.id.clone(), name));
-        }
-        Ok((text, shown))
+        shown.ticked.push((unfiled.task.id.clone(), is_done));
+        shown.filed.push((unfiled.task.id.clone(), name));
     }
+    Ok((text, shown))
 }
 
 /// Fixes what a killed run left in the middle of writing a file or those beside it.
@@ -376,30 +271,27 @@ fn recover_files(run: &mut RunContext<'_>, path: &Path, own_path: &Path) -> Resu
     Ok(())
 }
 
+/// Whether nothing of them is left to be brought in.
 fn write_log_and_state(
     run: &RunContext<'_>,
     path: &Path,
-    known: &mut KnownFile,
-    only: Option<&TaskId>,
+    source: i64,
     news: &LogNews,
-) -> Result<(), FileError> {
-    let is_own = |id: &TaskId| known.places.contains_key(id);
+) -> Result<bool, FileError> {
+    let tasks = run.store.filed_tasks(source)?;
+    let own: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
     let records = run.store.fix_records()?;
     let records: Vec<&FixRecord> =
-        records.iter().filter(|(id, _)| is_own(id)).map(|(_, record)| record).collect();
+        records.iter().filter(|(id, _)| own.contains(id)).map(|(_, record)| record).collect();
     let nothing = LogNews::default();
-    let news = match &news.task {
-        Some(id) if !is_own(id) => &nothing,
-        _ => news,
-    };
-    let log = log_of(known.only(only), &known.tasks, &records, news);
-    let state = state_of(&known.tasks, &records);
+    let is_own = news.task.as_ref().is_none_or(|task| own.contains(task));
+    let log = log_of(&tasks, &records, if is_own { news } else { &nothing });
+    let state = state_of(&tasks, &records);
     let logged = change_beside(run, path, PROGRESS_MD, |text| Ok(progress_md::update(text, &log)));
     let stated = change_beside(run, path, STATE_JSON, |text| {
         state_json::update(text, &state).map_err(|problem| problem.to_string())
     });
-    known.unsettled |= !matches!((&logged, &stated), (Ok(true), Ok(true)));
-    logged.and(stated).map(drop)
+    Ok(logged? & stated?)
 }
 
 /// Changes a file beside a plan's; one that is not there is made beside a `tasks.md`, where there is something to say.

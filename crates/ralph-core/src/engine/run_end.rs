@@ -163,7 +163,7 @@ impl Run<'_> {
         let interrupted = matches!(stop.exit, RunExit::Interrupted(_));
         if !interrupted {
             run.tidy_learnings()?;
-            self.plan_files.sync(run, None, Author::Person, &LogNews::default())?;
+            self.plan_files.sync(run, Author::Person, &LogNews::default())?;
             self.agents_md.sync(run, self.tree.branch(), WrittenBy::Agent)?;
         }
         run.prune_logs(interrupted)?;

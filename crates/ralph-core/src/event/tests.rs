@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::Cost;
-use crate::recovery::{Evidence, Failure};
+use crate::recovery::{Failure, FailureFacts};
 
 fn task() -> TaskRef {
     TaskRef {
@@ -113,7 +113,7 @@ fn of_plans() -> Vec<EventKind> {
             task: task(),
             fix: "1.3.1".into(),
             fix_title: "Fix".into(),
-            failure: Box::new(Failure::of(Evidence::default())),
+            failure: Box::new(Failure::without_block("1", FailureFacts::default(), String::new())),
         },
         EventKind::PlanChange {
             task: task(),

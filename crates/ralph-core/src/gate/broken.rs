@@ -85,14 +85,12 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
     // A relative path says nothing once the gate has gone elsewhere.
     let is_path = name.contains('/') || is_script;
     let elsewhere = is_path && split_words(exited.command).any(|word| word == "cd");
-    let found = if is_script && !exited.dir.join(&name).exists() {
-        Some(Problem::missing(&name))
-    } else {
-        problem(&name, exited.dir)
-    };
-    let found = found.filter(|_| !elsewhere);
-    let found = found.unwrap_or_else(|| Problem::other(&name));
-    Some(Broken { why: format!("{} (exit code {code})", found.why), fix: found.fix, program: Some(name) })
+    let missing = is_script && !exited.dir.join(&name).exists();
+    let found = if missing { Some(Broken::missing(&name)) } else { problem(&name, exited.dir) };
+    let found = found.filter(|_| !elsewhere).unwrap_or_else(|| {
+        Broken::new(&name, format!("cannot start `{name}`"), format!("make sure that {name} runs here"))
+    });
+    Some(Broken { why: format!("{} (exit code {code})", found.why), ..found })
 }
 
 /// Why a gate cannot run, before it does; none where an attempt on its task may change that.
@@ -111,52 +109,43 @@ pub(super) fn known_problem(program: &str, dir: &Path) -> Option<Broken> {
     let missing_path = program.contains('/')
         && inside(program, dir).is_some()
         && which::not_executable(program, dir, None).is_none();
-    let found = problem(program, dir).filter(|_| !missing_path)?;
-    Some(Broken { program: Some(program.to_owned()), why: found.why, fix: found.fix })
+    problem(program, dir).filter(|_| !missing_path)
 }
 
-struct Problem {
-    why: String,
-    fix: String,
-}
-
-impl Problem {
-    fn other(name: &str) -> Self {
-        Self { why: format!("cannot start `{name}`"), fix: format!("make sure that {name} runs here") }
+impl Broken {
+    fn new(program: &str, why: String, fix: String) -> Self {
+        Self { program: Some(program.to_owned()), why, fix }
     }
 
     fn missing(name: &str) -> Self {
-        Self { why: format!("`{name}` does not exist"), fix: format!("add {name}") }
-    }
-
-    fn not_installed(name: &str) -> Self {
-        Self {
-            why: if name.contains('/') {
-                format!("`{name}` is not installed")
-            } else {
-                format!("`{name}` is not installed or not on PATH")
-            },
-            fix: format!("install {name}"),
-        }
+        Self::new(name, format!("`{name}` does not exist"), format!("add {name}"))
     }
 }
 
-fn problem(name: &str, dir: &Path) -> Option<Problem> {
+fn problem(name: &str, dir: &Path) -> Option<Broken> {
     let search = which::search_path();
     if let Some(path) = which::find(name, dir, search.as_ref()) {
         let interpreter = name.contains('/').then(|| interpreter(&path)).flatten()?;
-        let runs = which::find(&interpreter, dir, search.as_ref()).is_some();
-        return (!runs).then(|| Problem {
-            why: format!("`{name}` needs `{interpreter}`, which is not installed"),
-            fix: format!("install {interpreter}, or change the first line of {name}"),
-        });
+        if which::find(&interpreter, dir, search.as_ref()).is_some() {
+            return None;
+        }
+        let why = format!("`{name}` needs `{interpreter}`, which is not installed");
+        return Some(Broken::new(
+            name,
+            why,
+            format!("install {interpreter}, or change the first line of {name}"),
+        ));
     }
     if !name.contains('/') || inside(name, dir).is_none() {
-        return Some(Problem::not_installed(name));
+        let why = match name.contains('/') {
+            true => format!("`{name}` is not installed"),
+            false => format!("`{name}` is not installed or not on PATH"),
+        };
+        return Some(Broken::new(name, why, format!("install {name}")));
     }
     Some(match which::not_executable(name, dir, None) {
-        Some(_) => Problem { why: format!("`{name}` is not executable"), fix: format!("`chmod +x {name}`") },
-        None => Problem::missing(name),
+        Some(_) => Broken::new(name, format!("`{name}` is not executable"), format!("`chmod +x {name}`")),
+        None => Broken::missing(name),
     })
 }
 

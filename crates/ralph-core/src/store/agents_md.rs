@@ -94,12 +94,6 @@ impl Store {
         self.known("pruned_at IS NULL AND superseded_by IS NULL", [], true)
     }
 
-    /// Those in use that came after this many, oldest first.
-    pub fn learnings_after(&self, newest: u64) -> Result<Vec<Known>> {
-        let new = "id IN (SELECT learning_id FROM learning_docs WHERE doc > ?1)";
-        self.known(new, [newest], true)
-    }
-
     /// Those that are not in use.
     pub fn archived_learnings(&self) -> Result<Vec<Known>> {
         self.known("pruned_at IS NOT NULL OR superseded_by IS NOT NULL", [], false)
