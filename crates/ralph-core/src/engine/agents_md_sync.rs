@@ -71,11 +71,8 @@ fn key_in(run: &RunContext<'_>) -> String {
 
 fn agents_may_have_written(run: &mut RunContext<'_>) -> Result<bool> {
     // A dead run's agent was ended with it: who wrote the file later was somebody else.
-    let written = written_at(run);
-    let lost = run
-        .lost_until
-        .take()
-        .is_some_and(|until| written.is_some_and(|at| at <= until.plus(AGENTS_LAST_WORDS)));
+    let until = run.lost_until.take().map(|until| until.plus(AGENTS_LAST_WORDS));
+    let lost = written_at(run).zip(until).is_some_and(|(written, until)| written <= until);
     Ok(lost || run.others_at_work()?)
 }
 
@@ -268,7 +265,8 @@ pub fn refresh_failures(
         Ok(()) => Ok(Ok(())),
         Err(FileError::File(error)) => Ok(Err(error)),
         Err(FileError::Halt(Halt::Error(EngineError::Store(error)))) => Err(error),
-        Err(FileError::Halt(halt)) => Ok(Err(std::io::Error::other(format!("{halt:?}")))),
+        Err(FileError::Halt(Halt::Error(error))) => Ok(Err(std::io::Error::other(error))),
+        Err(FileError::Halt(Halt::Stop(stop))) => Ok(Err(std::io::Error::other(stop.reason))),
     }
 }
 
@@ -308,8 +306,7 @@ fn has_strangers(found: &Found, learnings: &[Known]) -> bool {
 
 /// Bullets that are there already; a person may have put them elsewhere, or wrapped their lines.
 fn standing(found: &Found) -> HashMap<String, &Bullet> {
-    let bullets = found.bullets.iter();
-    bullets.map(|bullet| (collapsed(&bullet.text), bullet)).collect()
+    found.bullets.iter().map(|bullet| (collapsed(&bullet.text), bullet)).collect()
 }
 
 fn bullet(known: &Known, standing: &HashMap<String, &Bullet>) -> Bullet {

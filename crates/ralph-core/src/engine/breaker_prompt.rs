@@ -50,14 +50,6 @@ pub enum Answer {
 
 /// Somebody who can be asked; without a terminal there is nobody.
 pub trait Attendant {
-    fn is_there(&self) -> bool;
-    fn ask(&mut self, question: &Question<'_>) -> Answer;
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoAttendant;
-
-impl Attendant for NoAttendant {
     fn is_there(&self) -> bool {
         false
     }
@@ -66,6 +58,11 @@ impl Attendant for NoAttendant {
         Answer::Nobody
     }
 }
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoAttendant;
+
+impl Attendant for NoAttendant {}
 
 /// What the newest counted failures have in common.
 pub fn analysis(store: &Store, around: Surroundings) -> Result<Analysis, StoreError> {

@@ -6,6 +6,7 @@ use super::attempt_record::AttemptResult;
 use super::run_context::RunContext;
 use super::run_end::Result;
 use super::{RecoverySettings, RunSettings};
+use crate::capture::NOTHING_KNOWN;
 use crate::decide::{GivenUp, Policy, Settled};
 use crate::diagnose::fingerprint;
 use crate::event::{EventKind, TaskRef};
@@ -22,8 +23,6 @@ use crate::text::{self, mask_secrets};
 /// The longest output that goes with a failure object.
 const RAW_CHARS: usize = 10_000;
 const ERROR_CHARS: usize = 500;
-/// What a report says that knows nothing.
-const NOTHING_KNOWN: &str = "Task failed (no structured report)";
 
 enum Response {
     /// Nothing: the task is simply tried again.

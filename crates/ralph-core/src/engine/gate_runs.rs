@@ -87,10 +87,8 @@ impl Gates {
         let problem = gate::sure_to_break(&command, run.work_tree, &texts);
         let is_known = |program: &String| self.missing_programs.contains(program);
         let problem = problem.filter(|problem| problem.program.as_ref().is_some_and(is_known));
-        Ok(problem.map(|problem| {
-            let command = shown_command(&command);
-            let fix = told_gate_fix(&claimed.task, &problem.fix);
-            let why = problem.why;
+        Ok(problem.map(|gate::Broken { why, fix, .. }| {
+            let (command, fix) = (shown_command(&command), told_gate_fix(&claimed.task, &fix));
             format!("the gate `{command}` cannot run: {why}; {fix}")
         }))
     }

@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn rcp_01_the_fields_stand_in_the_formats_order() {
-        let text = serde_json::to_string(&Failure::of_block("1.3", seed_block(), String::new())).unwrap();
+        let text =
+            serde_json::to_string(&Failure::of_block("1.3", FailureFacts::default(), String::new())).unwrap();
         let text = text.replace('"', "");
         let keys = text.trim_matches(['{', '}']).split(',');
         let keys: Vec<_> = keys.filter_map(|member| member.split(':').next()).collect();
