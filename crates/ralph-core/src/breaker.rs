@@ -22,7 +22,6 @@ const TASKS: usize = 3;
 /// So many, where they fail for the same cause.
 const TASKS_OF_ONE_CAUSE: usize = 2;
 
-/// A counted failure in the row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// The task; for a fix task the task it fixes, for a part of a split the task that was split.
@@ -53,17 +52,14 @@ names!(BreakerState {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BreakerStanding {
     pub state: BreakerState,
-    /// Counted failures in a row over all tasks.
     pub failures: u64,
     /// The newest of them; read only while it is closed.
     pub links: Vec<Link>,
     /// Whom a failure of the attempt's task counts for.
     pub root: String,
-    /// Whether the attempt is the trial.
     pub is_probe: bool,
 }
 
-/// What an attempt does to the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerChange {
     /// Nothing: it does not count.
@@ -72,15 +68,15 @@ pub enum BreakerChange {
     Forget,
     /// An attempt that was under way when it opened succeeded: not everything is broken, but nothing was fixed either.
     Reset,
-    /// The trial succeeded.
     Close,
     /// A failure joins the row, and may open it.
-    Count { opens: bool },
+    Count {
+        opens: bool,
+    },
 }
 
 impl BreakerStanding {
     /// What an attempt means; one that does not count means nothing.
-    #[must_use]
     pub fn after(
         &self,
         counted: bool,
@@ -107,7 +103,6 @@ impl BreakerStanding {
 
 /// Whether a row of counted failures, with no success between, means that something systemic is wrong. One hard task
 /// among many never does.
-#[must_use]
 pub fn is_systemic(links: &[Link], failures: u64, threshold: u32) -> bool {
     if failures < u64::from(threshold.max(1)) {
         return false;
@@ -121,7 +116,6 @@ pub fn is_systemic(links: &[Link], failures: u64, threshold: u32) -> bool {
 
 /// The causes of a row of failures: kinds of failure that more than one task met. Where several tasks fail each in its own
 /// way, there is none.
-#[must_use]
 pub fn shared_causes(links: &[Link]) -> BTreeSet<&str> {
     let mut causes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for link in links {

@@ -15,11 +15,9 @@ use crate::signals::{LearningSignal, Signals};
 use crate::text::neutral::inert_prose;
 use crate::text::{cut_words, mask_secrets, one_line, without_signals};
 
-/// Longest error text that is kept.
 const ERROR_CHARS: usize = 500;
 /// How much of the result text a report of Ralph's own shows.
 const EXCERPT_CHARS: usize = 200;
-/// What is said when nothing is known.
 pub(crate) const NOTHING_KNOWN: &str = "Task failed (no structured report)";
 
 /// The report of a counted failure, and what it is recognized by. Secrets are masked.

@@ -14,7 +14,6 @@ use crate::store::{Merged, PlanCounts};
 
 pub const EVENT_VERSION: u32 = 1;
 
-/// Something that happened in a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunEvent {
     pub v: u32,
@@ -27,17 +26,16 @@ pub struct RunEvent {
     pub kind: EventKind,
 }
 
-/// The name of a run's one worker.
+/// The name of a run's first worker.
 pub const WORKER: &str = "w1";
 
 impl RunEvent {
-    /// An event of a run's one worker.
+    /// An event of a run's first worker.
     pub fn new(seq: u64, at: Timestamp, run_id: &RunId, kind: EventKind) -> Self {
         Self { v: EVENT_VERSION, seq, at, run_id: run_id.clone(), worker: WORKER.to_owned(), kind }
     }
 }
 
-/// A task as events name it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRef {
     pub task_id: TaskId,
@@ -63,7 +61,6 @@ pub enum EventKind {
     RunStarted {
         agent: String,
         strategy: String,
-        /// How many attempts it may make.
         limit: Option<u32>,
         tasks: PlanCounts,
         /// Tasks in scope that are still to be done and have no gate.
@@ -83,7 +80,6 @@ pub enum EventKind {
         lost_run_id: RunId,
         /// Whether it counts (every third in a row does).
         counted: bool,
-        /// Where the task stands now.
         status: Status,
         /// Whether it is done and its gate had passed.
         #[serde(default)]
@@ -93,7 +89,6 @@ pub enum EventKind {
         #[serde(flatten)]
         task: TaskRef,
         attempt: u32,
-        /// Which attempt of the run.
         iteration: u32,
         agent: String,
         #[serde(flatten)]
@@ -133,7 +128,6 @@ pub enum EventKind {
     GateChanged {
         #[serde(flatten)]
         task: TaskRef,
-        /// The command before.
         before: Option<String>,
         /// The command from the next attempt on.
         after: Option<String>,
@@ -207,17 +201,14 @@ pub enum EventKind {
         #[serde(default)]
         limited_until: Option<Timestamp>,
     },
-    /// A budget is nearly used up.
     BudgetNear {
         #[serde(flatten)]
         meter: Meter,
         message: String,
     },
-    /// A failed task got a fix task.
     FixCreated {
         #[serde(flatten)]
         task: TaskRef,
-        /// The fix task's key.
         fix: String,
         fix_title: String,
         failure: Box<crate::recovery::Failure>,
@@ -226,9 +217,7 @@ pub enum EventKind {
     PlanChange {
         #[serde(flatten)]
         task: TaskRef,
-        /// What kind of change; none where it could not be read.
         kind: Option<String>,
-        /// Why the agent wants it.
         reasoning: String,
         /// Keys of the tasks that were added.
         added: Vec<String>,
@@ -247,31 +236,26 @@ pub enum EventKind {
         updated: usize,
         /// Tasks that somebody ticked off.
         finished: usize,
-        /// Tasks that are no longer in it.
         removed: usize,
     },
     /// The run works on another branch from here on.
     BranchChanged {
         branch: String,
     },
-    /// The work of a task was committed.
     Committed {
         #[serde(flatten)]
         task: TaskRef,
         commit: String,
         files: usize,
     },
-    /// The work of a failed attempt was undone.
     RolledBack {
         #[serde(flatten)]
         task: TaskRef,
         reference: String,
-        /// How many files were brought back.
         files: usize,
         /// How many commits the branch went back.
         commits: u32,
     },
-    /// A command of the project's own failed.
     HookFailed {
         hook: HookPoint,
         message: String,
@@ -293,7 +277,6 @@ pub enum EventKind {
     /// At the end of a run, old logs were deleted.
     LogsPruned {
         files: u64,
-        /// How much room they took.
         bytes: u64,
     },
     /// A signal arrived; the run is ending.
@@ -304,14 +287,12 @@ pub enum EventKind {
         by_command: bool,
     },
     RunFinished {
-        /// The process's exit code.
         exit_code: i32,
         outcome: String,
         reason: String,
         hint: Option<String>,
         /// The budget that was used up, if that is why.
         budget: Option<Budget>,
-        /// Counted attempts.
         attempts: u32,
         done: u32,
         #[serde(flatten)]
@@ -352,7 +333,6 @@ pub struct AttemptFinished {
     #[serde(flatten)]
     pub task: TaskRef,
     pub attempt: u32,
-    /// Which attempt of the run.
     pub iteration: u32,
     /// Who worked; none where only a parent's gate was run.
     #[serde(default)]
@@ -361,7 +341,6 @@ pub struct AttemptFinished {
     pub outcome: Outcome,
     pub error_type: Option<ErrorType>,
     pub counted: bool,
-    /// One line on what happened.
     pub message: Option<String>,
     pub duration_ms: u64,
     pub cost_usd: Option<f64>,
@@ -378,12 +357,10 @@ pub struct AttemptFinished {
     pub learned: usize,
     /// The former name of `learned`, kept for one release.
     pub learnt: usize,
-    /// Where the task stands now.
     pub status: Status,
     /// Whether it is done and its gate passed.
     #[serde(default)]
     pub verified: bool,
-    /// Why, if it is blocked.
     pub reason: Option<String>,
 }
 
@@ -425,44 +402,10 @@ impl AttemptFinished {
 }
 
 impl EventKind {
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::RunStarted { .. } => "run_started",
-            Self::LostFound { .. } => "lost_found",
-            Self::AttemptStarted { .. } => "attempt_started",
-            Self::Activity { .. } => "activity",
-            Self::GateStarted { .. } => "gate_started",
-            Self::GateFinished { .. } => "gate_finished",
-            Self::GateGreenBefore { .. } => "gate_green_before",
-            Self::GateChanged { .. } => "gate_changed",
-            Self::GateWaiting { .. } => "gate_waiting",
-            Self::AttemptFinished(_) => "attempt_finished",
-            Self::Progress { .. } => "progress",
-            Self::ParentGate { .. } => "parent_gate",
-            Self::BreakerOpened { .. } => "breaker_opened",
-            Self::BreakerProbes => "breaker_probes",
-            Self::Paused => "paused",
-            Self::Resumed => "resumed",
-            Self::Skipped { .. } => "skipped",
-            Self::HandedOver { .. } => "handed_over",
-            Self::Waiting { .. } => "waiting",
-            Self::WaitOver => "wait_over",
-            Self::AgentChanged { .. } => "agent_changed",
-            Self::BudgetNear { .. } => "budget_near",
-            Self::FixCreated { .. } => "fix_created",
-            Self::PlanChange { .. } => "plan_change",
-            Self::GivenUp { .. } => "given_up",
-            Self::PlanFileRead { .. } => "plan_file_read",
-            Self::BranchChanged { .. } => "branch_changed",
-            Self::Committed { .. } => "committed",
-            Self::RolledBack { .. } => "rolled_back",
-            Self::HookFailed { .. } => "hook_failed",
-            Self::Warning { .. } => "warning",
-            Self::LearningsTidied { .. } => "learnings_tidied",
-            Self::LogsPruned { .. } => "logs_pruned",
-            Self::Interrupted { .. } => "interrupted",
-            Self::RunFinished { .. } => "run_finished",
-        }
+    /// The value of `type` in its JSON.
+    pub fn name(&self) -> String {
+        let json = serde_json::to_value(self).unwrap_or_default();
+        json["type"].as_str().unwrap_or_default().to_owned()
     }
 }
 

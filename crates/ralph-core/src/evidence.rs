@@ -9,7 +9,6 @@ use crate::signals::Signals;
 pub struct Evidence<'a> {
     pub stop: Stop,
     pub report: &'a AgentReport,
-    /// What its final text signals.
     pub signals: &'a Signals,
     pub gate: GateView<'a>,
     /// Whether a gate that passed stands for a signal that was forgotten.
@@ -32,11 +31,12 @@ impl Evidence<'_> {
 /// Why the work of a done task is not where it belongs: on its branch, in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommitFailure {
-    /// Ralph was told to stop meanwhile.
     Interrupted,
     /// Neither the agent nor a hook is to blame, and no further attempt would do better.
-    GitFault { why: String, remedy: String },
-    /// Git or a hook refused it.
+    GitFault {
+        why: String,
+        remedy: String,
+    },
     Refused {
         check: GateRecord,
         /// What a person can do about a program that appeared during the run.
@@ -76,6 +76,10 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    pub fn new(outcome: Outcome, error_type: ErrorType, message: &str) -> Self {
+        Self { outcome, error_type: Some(error_type), message: Some(message.to_owned()), abort: false }
+    }
+
     pub fn done() -> Self {
         Self { outcome: Outcome::Done, error_type: None, message: None, abort: false }
     }
@@ -87,7 +91,6 @@ impl Verdict {
         self.outcome != Outcome::Error || self.error_type.as_ref().is_none_or(fault)
     }
 
-    /// Whether it counts against the task.
     pub fn is_failure(&self) -> bool {
         self.counts() && self.outcome != Outcome::Done
     }

@@ -31,11 +31,8 @@ pub struct Gate<'a> {
     pub command: &'a str,
     pub dir: &'a Path,
     pub env: Vec<(String, std::ffi::OsString)>,
-    /// How long it may take.
     pub timeout: Duration,
-    /// How long it has after TERM.
     pub grace: Duration,
-    /// How often it is run again when it fails.
     pub retries: u32,
     /// The texts of its task: a missing path that they name is for the task to write.
     pub task_texts: Vec<String>,
@@ -44,14 +41,13 @@ pub struct Gate<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateResult {
     Ran(GateRecord),
-    /// Ralph was told to stop meanwhile.
     Interrupted,
     /// Its shell could not be started, for this reason.
     NotStarted(String),
 }
 
-/// Runs a gate, started by the guard where there is one, again if it fails and may be flaky. `look_on` is called many times a second, and with the number
-/// of each run as it starts.
+/// Runs a gate, started by the guard where there is one, again if it fails and may be flaky. `look_on` is called many times
+/// a second, and with the number of each run as it starts.
 pub fn run(
     gate: &Gate<'_>,
     mut guard: Option<&mut Guard>,
@@ -76,10 +72,7 @@ pub fn run(
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateProgress {
-    /// A run of it begins.
-    Started {
-        run: u32,
-    },
+    Started { run: u32 },
     Tick,
 }
 
@@ -102,7 +95,10 @@ fn once(
         Output { reader: Reader::default(), end: BoundedText::new(0, KEPT), member: None, look_on };
     let ended = match agent::run_below(guard, &launch, &limits, interrupt, &mut output) {
         Err(error) if error.source.kind() == std::io::ErrorKind::ArgumentListTooLong => {
-            return Ok(Some(too_long(gate.command)));
+            // A fault of this gate alone.
+            let ended = "cannot run: its command is too long for this system";
+            let fix = Some("move it to a script".into());
+            return Ok(Some(GateRecord { fix, ..GateRecord::new(gate.command, GateOutcome::Broken, ended) }));
         }
         ended => ended?,
     };
@@ -144,28 +140,26 @@ fn once(
         }
     };
     Ok(Some(GateRecord {
-        command: text::code_line(gate.command, 80),
-        outcome,
-        ended: how,
-        flaky: false,
         diagnosis: Box::new(output.reader.finish().of_gate(gate.command)),
         output_tail: end_of(end.trim(), TAIL).to_owned(),
-        touched: Vec::new(),
         fix,
+        ..GateRecord::new(gate.command, outcome, &how)
     }))
 }
 
-/// A command that the system does not take: a fault of this gate alone.
-fn too_long(command: &str) -> GateRecord {
-    GateRecord {
-        command: text::code_line(command, 80),
-        outcome: GateOutcome::Broken,
-        ended: "cannot run: its command is too long for this system".into(),
-        flaky: false,
-        diagnosis: Box::default(),
-        output_tail: String::new(),
-        touched: Vec::new(),
-        fix: Some("move it to a script".into()),
+impl GateRecord {
+    /// A gate of which nothing else is known.
+    pub(crate) fn new(command: &str, outcome: GateOutcome, ended: &str) -> Self {
+        Self {
+            command: text::code_line(command, 80),
+            outcome,
+            ended: ended.to_owned(),
+            flaky: false,
+            diagnosis: Box::default(),
+            output_tail: String::new(),
+            touched: Vec::new(),
+            fix: None,
+        }
     }
 }
 
@@ -227,7 +221,6 @@ pub struct Unready {
 
 /// The programs of gates that cannot be started now. Gates come with the name of their task. A path inside the tree that does
 /// not exist is left out: a task may be about to write it.
-#[must_use]
 pub fn unready<'g>(gates: impl Iterator<Item = (&'g str, &'g str)>, dir: &Path) -> Vec<Unready> {
     let mut looked: HashMap<&str, Option<usize>> = HashMap::new();
     let mut found: Vec<Unready> = Vec::new();
@@ -260,15 +253,11 @@ pub fn touched(command: &str, files_changed: &[String]) -> Vec<String> {
 }
 
 /// A script that fails where any of its commands does; by itself only the last would decide.
-#[must_use]
 pub fn every_line_counts(script: String) -> String {
     let is_command = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let several = script.lines().filter(is_command).count() > 1;
     let settled = script.lines().find(is_command).is_some_and(|line| line.trim_start().starts_with("set "));
-    match several && !settled {
-        true => format!("set -e\n{script}"),
-        false => script,
-    }
+    if several && !settled { format!("set -e\n{script}") } else { script }
 }
 
 #[cfg(test)]

@@ -13,21 +13,15 @@ use crate::text;
 
 /// How much of what a hook prints is looked at.
 const SEEN: usize = 4 * 1024;
-/// How many lines of it are told.
 const LINES: usize = 3;
-/// Characters of each.
 const LINE: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookPoint {
-    /// Before anything is done.
     BeforeRun,
-    /// Before an agent is started on a task.
     BeforeAttempt,
-    /// After an attempt was recorded.
     AfterAttempt,
-    /// After all is done.
     AfterRun,
 }
 
@@ -44,27 +38,14 @@ impl HookPoint {
 
 #[derive(Clone, Debug)]
 pub struct Hooks {
-    /// Before anything is done.
     pub before_run: Option<String>,
-    /// Before an agent is started on a task.
     pub before_attempt: Option<String>,
-    /// After an attempt was recorded.
     pub after_attempt: Option<String>,
-    /// After all is done.
     pub after_run: Option<String>,
     /// How long each may take; none for no limit.
     pub timeout: Option<Duration>,
-    /// What follows when one of the first two fails.
-    pub on_failure: OnHookFailure,
-}
-
-/// What follows when a hook before something fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnHookFailure {
-    /// It vetoes: the run ends.
-    Veto,
-    /// It is reported, and the run goes on.
-    Report,
+    /// Whether a failing hook before something ends the run; else it is only reported.
+    pub veto: bool,
 }
 
 impl Default for Hooks {
@@ -75,13 +56,12 @@ impl Default for Hooks {
             after_attempt: None,
             after_run: None,
             timeout: Some(Duration::from_secs(60)),
-            on_failure: OnHookFailure::Veto,
+            veto: true,
         }
     }
 }
 
 impl Hooks {
-    /// The command at a point, if there is one.
     pub fn at(&self, point: HookPoint) -> Option<&str> {
         match point {
             HookPoint::BeforeRun => self.before_run.as_deref(),
@@ -92,7 +72,6 @@ impl Hooks {
     }
 }
 
-/// A hook about to be run.
 pub struct HookCall<'a> {
     pub point: HookPoint,
     pub command: &'a str,
@@ -100,9 +79,7 @@ pub struct HookCall<'a> {
     pub dir: &'a Path,
     /// Variables it gets beside Ralph's own.
     pub env: Vec<(String, OsString)>,
-    /// How long it may take; none for no limit.
     pub timeout: Option<Duration>,
-    /// How long it has after TERM.
     pub grace: Duration,
 }
 
@@ -154,17 +131,13 @@ pub fn run(
         Output { printed: BoundedText::new(0, SEEN), complained: BoundedText::new(0, SEEN), look_on };
     let ended = agent::run(&launch, &limits, interrupt, &mut output).map_err(|error| error.to_string())?;
     let how = match (ended.stop, ended.exit) {
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => return Ok(()),
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(code)) => {
-            format!("exited with code {code}")
-        }
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Signal(signal)) => {
-            format!("was killed by signal {signal}")
-        }
+        (Stop::Interrupted, _) => "was interrupted".to_owned(),
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
             format!("timed out after {}", text::duration(limits.wall))
         }
-        (Stop::Interrupted, _) => "was interrupted".to_owned(),
+        (_, Exit::Code(0)) => return Ok(()),
+        (_, Exit::Code(code)) => format!("exited with code {code}"),
+        (_, Exit::Signal(signal)) => format!("was killed by signal {signal}"),
     };
     let said = last_words(output.complained).or_else(|| last_words(output.printed));
     let said = said.map(|words| format!(": {words}"));
@@ -182,7 +155,6 @@ fn last_words(said: BoundedText) -> Option<String> {
     (!last.is_empty()).then(|| last.join(" / "))
 }
 
-/// What looks on while a hook runs.
 struct Output<'t> {
     printed: BoundedText,
     /// On standard error, which says more about a failure.

@@ -2,11 +2,8 @@
 
 use crate::text::one_line;
 
-/// How many of the last actions count.
 const LOOKED_AT: usize = 36;
-/// How many files or commands are named.
 const NAMED: usize = 3;
-/// How much of a command or path is shown.
 const SHOWN: usize = 100;
 
 /// What an action does, as far as its tool's name tells.
@@ -62,7 +59,6 @@ fn kind(tool: &str, target: &str) -> Kind {
 /// Two or three sentences on what was done last, oldest action first in `actions`: files edited,
 /// commands run, and the very last action where those do not show it. Files that were only read are
 /// named where nothing was edited or run. Empty where there are no actions.
-#[must_use]
 pub fn last_actions(actions: &[String]) -> String {
     let skip = actions.len().saturating_sub(LOOKED_AT);
     let actions: Vec<Action> = actions.iter().skip(skip).filter_map(|a| Action::new(a)).collect();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::{EngineError, Result};
 use super::state_md::StateMd;
 use crate::agent::{
     self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault, Launch,
@@ -29,13 +29,11 @@ pub(super) struct Session {
     pub report: AgentReport,
 }
 
-/// What a session is about.
 pub(super) struct SessionRequest<'s> {
     pub agent: &'s Agent,
     pub task: &'s Task,
     pub model: &'s str,
     pub launch: &'s Launch,
-    /// What it may cost.
     pub budget_usd: Option<f64>,
 }
 
@@ -45,7 +43,7 @@ pub(super) fn run_agent(
     state_md: &mut StateMd,
     request: SessionRequest<'_>,
     log: AttemptLog,
-) -> Result<Session, EngineError> {
+) -> Result<Session> {
     let limits = ProcessLimits {
         wall: run.settings.attempt_timeout,
         idle: run.settings.idle_timeout,
@@ -95,15 +93,11 @@ pub(super) fn run_agent(
     Ok(Session { stop: ended.stop, report })
 }
 
-pub(super) fn signal_scope<'t>(task: &'t Task, agent: &'t Agent) -> signals::Scope<'t> {
-    signals::Scope {
-        task_id: task.id.as_str(),
-        task_key: task.key.as_ref().map(|key| key.as_str()),
-        ladder: agent.ladder(),
-    }
+pub(super) fn signal_scope<'t>(task: &'t Task, ladder: &'t [String]) -> signals::Scope<'t> {
+    let task_key = task.key.as_ref().map(|key| key.as_str());
+    signals::Scope { task_id: task.id.as_str(), task_key, ladder }
 }
 
-/// A session while the agent works.
 struct LiveSession<'s, 'a> {
     run: &'s mut RunContext<'a>,
     state_md: &'s mut StateMd,
@@ -135,7 +129,7 @@ impl Watch for LiveSession<'_, '_> {
             }
         });
         self.concluded = parser.conclusion().is_some_and(|text| {
-            let scope = signal_scope(self.request.task, self.request.agent);
+            let scope = signal_scope(self.request.task, self.request.agent.ladder());
             signals::parse(text, &scope).completion != Completion::Absent
         });
         let due = self.shown.is_none_or(|at| at.elapsed() >= BETWEEN_ACTIVITIES);
@@ -180,7 +174,7 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn open(&mut self, run: &mut RunContext<'_>, name: &str) -> Result<AttemptLog, EngineError> {
+    pub(super) fn open(&mut self, run: &mut RunContext<'_>, name: &str) -> Result<AttemptLog> {
         if self.opened {
             restore_directory(run)?;
         }
@@ -190,13 +184,13 @@ impl Logs {
         let logs = run.ralph_dir().map(|dir| dir.join(LOGS));
         let log = made.and(logs).and_then(|logs| AttemptLog::create(LogDir::make(&logs)?, name, bound));
         self.opened |= log.is_ok();
-        log.map_err(|source| EngineError::Log { path: log_path(name), source })
+        Ok(log.map_err(|source| EngineError::Log { path: log_path(name), source })?)
     }
 }
 
 /// What an agent put in the place of the directory of logs is moved aside, and no log is written through it. What a link
 /// leads to is not touched.
-fn restore_directory(run: &mut RunContext<'_>) -> Result<(), EngineError> {
+fn restore_directory(run: &mut RunContext<'_>) -> Result {
     let Ok(dir) = run.ralph_dir() else {
         return Ok(());
     };

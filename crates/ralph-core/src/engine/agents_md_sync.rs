@@ -4,20 +4,19 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::exchange::{Missed, Picture, exchange};
 use super::run_context::RunContext;
-use super::run_end::EngineError;
-use crate::files::{self, Cleared, Limit, Links, Lock, RealPaths, Swap, digest, recover, stamp};
+use super::run_end::{EngineError, Halt, Result};
+use super::shared_file::{FileError, edit};
+use crate::files::{self, Cleared, Limit, Links, Lock, RealPaths, digest, recover, stamp};
 use crate::memory::agents_md::{
     Bullet, Found, Known, LastWrite, Section, Situation, SyncPlan, Wanted, category_and_tags, collapsed,
     read, reconcile, write,
 };
 use crate::model::{LearningId, NewLearning, Source, Timestamp};
 use crate::project::Project;
-use crate::store::{ConfirmedWrite, LearningCounts, Store, StoreError};
+use crate::store::{ConfirmedWrite, Store, StoreError};
 use crate::text::mask_secrets;
 
-/// Failures shown of one phase.
 const MOST_ENTRIES: u32 = 100;
 /// Bullets that Ralph writes of its own accord; the newest count.
 const MOST_BULLETS: usize = 10_000;
@@ -29,6 +28,7 @@ pub(super) const AGENTS_LAST_WORDS: Duration = Duration::from_millis(2500);
 const LOOKS: u32 = 40;
 /// How long another run's turn is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK: &str = "agents_md.lock";
 
 /// Who wrote what is new in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,36 +38,19 @@ pub(super) enum WrittenBy {
     Agent,
 }
 
-/// AGENTS.md during a run.
 #[derive(Default)]
 pub(super) struct AgentsMd {
     /// How the file looked after it was last brought up to date.
     seen: Option<files::Stamp>,
     fault_told: bool,
     secret_told: bool,
-    last_sync: Option<LastSync>,
 }
 
-/// How the file and the learnings stood when they were last brought together.
-#[derive(Debug)]
-struct LastSync {
-    digest: String,
-    branch: Option<String>,
-    learnings: LearningCounts,
-}
-
-/// The file as it should be.
+/// What is remembered of the file as it should be.
 struct Drawn {
-    text: String,
     write: ConfirmedWrite,
     /// Whether anything differs from what is known of the last write.
     news: bool,
-}
-
-impl Picture for Drawn {
-    fn text(&self) -> &[u8] {
-        self.text.as_bytes()
-    }
 }
 
 /// Where the file is; none where the settings say that there is to be none.
@@ -86,13 +69,10 @@ fn key_in(run: &RunContext<'_>) -> String {
     run.settings.agents_md.clone().unwrap_or_default()
 }
 
-fn agents_may_have_written(run: &mut RunContext<'_>) -> Result<bool, EngineError> {
+fn agents_may_have_written(run: &mut RunContext<'_>) -> Result<bool> {
     // A dead run's agent was ended with it: who wrote the file later was somebody else.
-    let written = written_at(run);
-    let lost = run
-        .lost_until
-        .take()
-        .is_some_and(|until| written.is_some_and(|at| at <= until.plus(AGENTS_LAST_WORDS)));
+    let until = run.lost_until.take().map(|until| until.plus(AGENTS_LAST_WORDS));
+    let lost = written_at(run).zip(until).is_some_and(|(written, until)| written <= until);
     Ok(lost || run.others_at_work()?)
 }
 
@@ -103,7 +83,7 @@ impl AgentsMd {
         run: &mut RunContext<'_>,
         branch: Option<String>,
         has_news: bool,
-    ) -> Result<(), EngineError> {
+    ) -> Result {
         let same = self.seen.is_some() && self.seen == path_in(run).map(|path| stamp(&path));
         if same && !has_news && !run.store.has_finished_failures()? {
             return Ok(());
@@ -112,27 +92,19 @@ impl AgentsMd {
     }
 
     /// Brings the file and the database together. A file that cannot be read or written is told of and stops nothing.
-    pub(super) fn sync(
-        &mut self,
-        run: &mut RunContext<'_>,
-        branch: Option<String>,
-        by: WrittenBy,
-    ) -> Result<(), EngineError> {
+    pub(super) fn sync(&mut self, run: &mut RunContext<'_>, branch: Option<String>, by: WrittenBy) -> Result {
         let Some(path) = path_in(run) else {
             return Ok(());
         };
         if by == WrittenBy::Person && self.seen == Some(stamp(&path)) {
             return Ok(());
         }
-        // While another agent is at work, or where one was when its run died, nobody can tell a person's hand.
-        let by = match agents_may_have_written(run)? {
-            true => WrittenBy::Agent,
-            false => by,
-        };
+        // While another agent is at work, or where one was when its run died, nobody can tell who wrote.
+        let by = if agents_may_have_written(run)? { WrittenBy::Agent } else { by };
         let seen = match self.sync_file(run, &path, branch, by) {
             Ok(whole) => whole,
-            Err(SyncError::Engine(error)) => return Err(error),
-            Err(SyncError::File(error)) => {
+            Err(FileError::Halt(halt)) => return Err(halt),
+            Err(FileError::File(error)) => {
                 if !self.fault_told {
                     self.fault_told = true;
                     run.warn(format!("cannot update {}: {error}", path.display()))?;
@@ -152,11 +124,10 @@ impl AgentsMd {
         path: &Path,
         branch: Option<String>,
         by: WrittenBy,
-    ) -> Result<bool, SyncError> {
+    ) -> Result<bool, FileError> {
         // What a link leads to is the file, not the link.
         let path = &run.real_paths.real(path)?;
-        let lock = run.ralph_dir()?.join("agents_md.lock");
-        let _lock = Lock::within(&lock, PATIENCE)?;
+        let _lock = Lock::within(&run.ralph_dir()?.join(LOCK), PATIENCE)?;
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir)?;
         }
@@ -169,36 +140,23 @@ impl AgentsMd {
         // What Ralph itself wrote is whole, however short a time ago it was.
         let own = self.seen.is_some_and(|seen| seen == stamp(path));
         let first = if own { whole(path)? } else { settled(path)? };
-        let read_only = std::fs::metadata(path).is_ok_and(|meta| meta.permissions().readonly());
-        if read_only {
-            return Err(SyncError::File(std::io::Error::other("it is read-only")));
+        if std::fs::metadata(path).is_ok_and(|meta| meta.permissions().readonly()) {
+            return Err(FileError::file("it is read-only"));
         }
         let was_a_persons = first.as_deref().is_some_and(is_a_persons);
-        let mut swap = Swap::new(path);
-        let drawn = exchange(
-            first,
-            |text| {
-                let text = text.map(std::str::from_utf8).transpose();
-                let text = text.map_err(|_| SyncError::File(not_text()))?;
-                self.draw(run, text, branch.as_deref(), by)
-            },
-            |expected, text| Ok(swap.put(expected, text)?),
-        );
-        match drawn {
-            Ok(drawn) => {
-                if was_a_persons && !is_a_persons(drawn.text.as_bytes()) {
-                    tell_of_own_sections(run)?;
-                }
-                confirm(run, drawn)?;
-                Ok(swap.done()? == Cleared::Quiet)
-            }
-            Err(Missed::Failed(error)) => Err(error),
-            Err(Missed::Busy) => {
-                // The file holds what they wrote.
-                swap.done()?;
-                Err(SyncError::File(std::io::Error::other("another process keeps changing it")))
-            }
+        let edited = edit(path, first, |text| self.draw(run, text, branch.as_deref(), by))?;
+        if was_a_persons && !is_a_persons(edited.text.as_bytes()) {
+            // Nobody should find new sections in a file of theirs and wonder.
+            let name = key_in(run);
+            run.warn(format!(
+                "Ralph keeps what failed and what was learned in your {name}, in sections of its own; agents_md = false \
+                 under [memory] in .ralph.toml turns that off"
+            ))?;
         }
+        if edited.note.news && !edited.text.is_empty() {
+            run.store.confirm_write(&key_in(run), &edited.note.write)?;
+        }
+        Ok(edited.swap.done()? == Cleared::Quiet)
     }
 
     /// The file as it should be, after what is new in it was learned.
@@ -208,49 +166,7 @@ impl AgentsMd {
         text: Option<&str>,
         branch: Option<&str>,
         by: WrittenBy,
-    ) -> Result<Drawn, SyncError> {
-        let counts = run.store.learning_counts()?;
-        let drawn = match self.only_added(run, text, branch, counts)? {
-            Some(added) => draw_news(run, text, branch, &added)?,
-            None => self.draw_all(run, text, branch, by)?,
-        };
-        self.last_sync = Some(LastSync {
-            digest: drawn.write.digest.clone(),
-            branch: drawn.write.branch.clone(),
-            learnings: run.store.learning_counts()?,
-        });
-        Ok(drawn)
-    }
-
-    /// The learnings that have come since file and learnings were last brought together, where nothing else has changed.
-    fn only_added(
-        &self,
-        run: &RunContext<'_>,
-        text: Option<&str>,
-        branch: Option<&str>,
-        counts: LearningCounts,
-    ) -> Result<Option<Vec<Known>>, SyncError> {
-        let (Some(text), Some(before)) = (text, &self.last_sync) else {
-            return Ok(None);
-        };
-        if before.branch.as_deref() != branch || before.digest != digest(text) {
-            return Ok(None);
-        }
-        if (before.learnings.active, before.learnings.newest) == (counts.active, counts.newest) {
-            return Ok(Some(Vec::new()));
-        }
-        let new = run.store.learnings_after(before.learnings.newest)?;
-        let none_went = before.learnings.active + new.len() as u64 == counts.active;
-        Ok(none_went.then_some(new))
-    }
-
-    fn draw_all(
-        &mut self,
-        run: &mut RunContext<'_>,
-        text: Option<&str>,
-        branch: Option<&str>,
-        by: WrittenBy,
-    ) -> Result<Drawn, SyncError> {
+    ) -> Result<(String, Drawn), FileError> {
         let key = key_in(run);
         let found = text.map(read);
         let (last, rolled_back) = run.store.last_write(&key, &digest(text.unwrap_or_default()))?;
@@ -271,41 +187,18 @@ impl AgentsMd {
             learnings = run.store.known_learnings()?;
         }
         let wanted: Vec<&Known> = learnings.iter().filter(|known| known.active).collect();
-        let skip = wanted.len().saturating_sub(MOST_BULLETS);
-        let wanted = wanted.get(skip..).unwrap_or_default();
-        let failures = run.store.failure_entries(MOST_ENTRIES)?;
-        let ours = run.store.written_names(&key)?;
+        let wanted = wanted.get(wanted.len().saturating_sub(MOST_BULLETS)..).unwrap_or_default();
         let standing = found.as_ref().map(standing).unwrap_or_default();
-        let request = Wanted {
-            bullets: wanted.iter().map(|known| bullet(known, &standing)).collect(),
-            remove: plan.remove,
-            failures,
-        };
-        let drawn = write(text, &request, &|name| is_ours(run, name, &ours));
+        let bullets = wanted.iter().map(|known| bullet(known, &standing)).collect();
+        let (text, write) = rendered(run.store, &key, text, branch, bullets, plan.remove)?;
         let (added, gone) = differences(last.as_ref(), wanted, &plan.old, &standing);
-        let digest = digest(&drawn);
-        let same = |last: &LastWrite| last.branch.as_deref() == branch && last.digest == digest;
+        let same = |last: &LastWrite| last.branch.as_deref() == branch && last.digest == write.digest;
         let news = !added.is_empty() || !gone.is_empty() || !last.as_ref().is_some_and(same);
-        Ok(Drawn {
-            news,
-            write: ConfirmedWrite {
-                branch: branch.map(str::to_owned),
-                digest,
-                added,
-                gone,
-                names: names(&request),
-            },
-            text: drawn,
-        })
+        Ok((text, Drawn { news, write: ConfirmedWrite { added, gone, ..write } }))
     }
 
     /// What people and agents wrote becomes learnings, what people deleted is archived. Whether anything changed.
-    fn learn_from_file(
-        &mut self,
-        run: &mut RunContext<'_>,
-        plan: &SyncPlan,
-        by: WrittenBy,
-    ) -> Result<bool, SyncError> {
+    fn learn_from_file(&mut self, run: &mut RunContext<'_>, plan: &SyncPlan, by: WrittenBy) -> Result<bool> {
         let now = run.clock.now();
         let source = match by {
             WrittenBy::Person => Source::AgentsMd,
@@ -332,55 +225,30 @@ impl AgentsMd {
     }
 }
 
-/// The file is as it was left: only failures and these learnings are new.
-fn draw_news(
-    run: &mut RunContext<'_>,
+/// The text of the file with these bullets and the failures of open phases, and what is to be remembered of it.
+fn rendered(
+    store: &mut Store,
+    key: &str,
     text: Option<&str>,
     branch: Option<&str>,
-    new: &[Known],
-) -> Result<Drawn, SyncError> {
-    let nowhere = HashMap::new();
-    let wanted = Wanted {
-        bullets: new.iter().map(|known| bullet(known, &nowhere)).collect(),
-        remove: Vec::new(),
-        failures: run.store.failure_entries(MOST_ENTRIES)?,
+    bullets: Vec<Bullet>,
+    remove: Vec<Bullet>,
+) -> Result<(String, ConfirmedWrite), StoreError> {
+    let wanted = Wanted { bullets, remove, failures: store.failure_entries(MOST_ENTRIES)? };
+    let store = &*store;
+    let ours = store.written_names(key)?;
+    // An entry is Ralph's own where it wrote one under that name, or would have, had it not been killed.
+    let is_ours = |name: &str| ours.contains(name) || store.has_failed(name).unwrap_or(false);
+    let drawn = write(text, &wanted, &is_ours);
+    let entries = wanted.failures.iter().flat_map(|phase| &phase.entries);
+    let write = ConfirmedWrite {
+        branch: branch.map(str::to_owned),
+        digest: digest(&drawn),
+        added: Vec::new(),
+        gone: Vec::new(),
+        names: entries.map(|entry| entry.name.clone()).collect(),
     };
-    let ours = run.store.written_names(&key_in(run))?;
-    let drawn = write(text, &wanted, &|name| is_ours(run, name, &ours));
-    let added = new.iter();
-    Ok(Drawn {
-        news: text != Some(drawn.as_str()),
-        write: ConfirmedWrite {
-            branch: branch.map(str::to_owned),
-            digest: digest(&drawn),
-            added: added.map(|known| (known.id.clone(), known.place.section)).collect(),
-            gone: Vec::new(),
-            names: names(&wanted),
-        },
-        text: drawn,
-    })
-}
-
-/// Nobody should find new sections in a file of theirs and wonder.
-fn tell_of_own_sections(run: &mut RunContext<'_>) -> Result<(), EngineError> {
-    let name = key_in(run);
-    run.warn(format!(
-        "Ralph keeps what failed and what was learned in your {name}, in sections of its own; agents_md = false \
-         under [memory] in .ralph.toml turns that off"
-    ))
-}
-
-/// Whether a failure entry is Ralph's own: it wrote one under that name, or would have, had it not been killed.
-fn is_ours(run: &RunContext<'_>, name: &str, written: &HashSet<String>) -> bool {
-    written.contains(name) || run.store.has_failed(name).unwrap_or(false)
-}
-
-fn confirm(run: &mut RunContext<'_>, drawn: Drawn) -> Result<(), SyncError> {
-    if drawn.news && !drawn.text.is_empty() {
-        let key = key_in(run);
-        run.store.confirm_write(&key, &drawn.write)?;
-    }
-    Ok(())
+    Ok((drawn, write))
 }
 
 /// Takes the failures of finished phases out of the file outside a run, after a person changed the plan. What else is in
@@ -395,76 +263,34 @@ pub fn refresh_failures(
     }
     match without_finished(store, project, file) {
         Ok(()) => Ok(Ok(())),
-        Err(SyncError::File(error)) => Ok(Err(error)),
-        Err(SyncError::Engine(EngineError::Store(error))) => Err(error),
-        Err(SyncError::Engine(error)) => Ok(Err(std::io::Error::other(error.to_string()))),
+        Err(FileError::File(error)) => Ok(Err(error)),
+        Err(FileError::Halt(Halt::Error(EngineError::Store(error)))) => Err(error),
+        Err(FileError::Halt(Halt::Error(error))) => Ok(Err(std::io::Error::other(error))),
+        Err(FileError::Halt(Halt::Stop(stop))) => Ok(Err(std::io::Error::other(stop.reason))),
     }
 }
 
-fn without_finished(store: &mut Store, project: &Project, file: &str) -> Result<(), SyncError> {
+fn without_finished(store: &mut Store, project: &Project, file: &str) -> Result<(), FileError> {
     let path = RealPaths::default().real(&project.root().join(file))?;
-    let _lock = Lock::within(&project.ralph_dir().join("agents_md.lock"), PATIENCE)?;
+    let _lock = Lock::within(&project.ralph_dir().join(LOCK), PATIENCE)?;
     let first = settled(&path)?;
     if first.is_none() {
         return Ok(());
     }
-    let wanted =
-        Wanted { bullets: Vec::new(), remove: Vec::new(), failures: store.failure_entries(MOST_ENTRIES)? };
-    let ours = store.written_names(file)?;
-    let mut swap = Swap::new(&path);
-    let drawn = exchange(
-        first,
-        |text| {
-            let text = text.map(std::str::from_utf8).transpose();
-            let text = text.map_err(|_| SyncError::File(not_text()))?;
-            let is_ours = |name: &str| ours.contains(name) || store.has_failed(name).unwrap_or(false);
-            let drawn = write(text, &wanted, &is_ours);
-            let before = digest(text.unwrap_or_default());
-            let (last, _) = store.last_write(file, &before)?;
-            // Where somebody else has written since, the next run finds out what.
-            let last = last.filter(|last| last.digest == before);
-            Ok::<_, SyncError>(Drawn {
-                news: last.is_some(),
-                write: ConfirmedWrite {
-                    branch: last.and_then(|last| last.branch),
-                    digest: digest(&drawn),
-                    added: Vec::new(),
-                    gone: Vec::new(),
-                    names: names(&wanted),
-                },
-                text: drawn,
-            })
-        },
-        |expected, text| Ok(swap.put(expected, text)?),
-    );
-    let drawn = match drawn {
-        Ok(drawn) => drawn,
-        Err(Missed::Failed(error)) => return Err(error),
-        Err(Missed::Busy) => {
-            swap.done()?;
-            return Err(SyncError::File(std::io::Error::other("another process keeps changing it")));
-        }
-    };
-    if drawn.news {
-        store.confirm_write(file, &drawn.write)?;
+    let edited = edit(&path, first, |text| {
+        let before = digest(text.unwrap_or_default());
+        let (last, _) = store.last_write(file, &before)?;
+        // Where somebody else has written since, the next run finds out what.
+        let last = last.filter(|last| last.digest == before);
+        let branch = last.as_ref().and_then(|last| last.branch.as_deref());
+        let (text, write) = rendered(store, file, text, branch, Vec::new(), Vec::new())?;
+        Ok((text, Drawn { news: last.is_some(), write }))
+    })?;
+    if edited.note.news {
+        store.confirm_write(file, &edited.note.write)?;
     }
-    swap.done()?;
+    edited.swap.done()?;
     Ok(())
-}
-
-/// Why a file was not brought up to date.
-#[derive(Debug, thiserror::Error)]
-enum SyncError {
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error(transparent)]
-    File(#[from] std::io::Error),
-}
-
-impl From<crate::store::StoreError> for SyncError {
-    fn from(error: crate::store::StoreError) -> Self {
-        Self::Engine(error.into())
-    }
 }
 
 /// Whether a file has content, and none of Ralph's sections.
@@ -480,8 +306,7 @@ fn has_strangers(found: &Found, learnings: &[Known]) -> bool {
 
 /// Bullets that are there already; a person may have put them elsewhere, or wrapped their lines.
 fn standing(found: &Found) -> HashMap<String, &Bullet> {
-    let bullets = found.bullets.iter();
-    bullets.map(|bullet| (collapsed(&bullet.text), bullet)).collect()
+    found.bullets.iter().map(|bullet| (collapsed(&bullet.text), bullet)).collect()
 }
 
 fn bullet(known: &Known, standing: &HashMap<String, &Bullet>) -> Bullet {
@@ -489,12 +314,6 @@ fn bullet(known: &Known, standing: &HashMap<String, &Bullet>) -> Bullet {
         Some(there) => (*there).clone(),
         None => Bullet { place: known.place.clone(), text: known.text.clone() },
     }
-}
-
-/// The tasks whose failures are shown.
-fn names(wanted: &Wanted) -> Vec<String> {
-    let entries = wanted.failures.iter().flat_map(|phase| &phase.entries);
-    entries.map(|entry| entry.name.clone()).collect()
 }
 
 /// What is in the file now and was not, and what was and is not.
@@ -532,30 +351,27 @@ fn learning(bullet: &Bullet) -> Option<NewLearning> {
 }
 
 /// What the file holds once nobody is in the middle of writing it; none where there is no file.
-fn settled(path: &Path) -> Result<Option<Vec<u8>>, SyncError> {
+fn settled(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     for _ in 0..LOOKS {
-        let age = match std::fs::metadata(path) {
-            Ok(meta) => meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok()),
+        let written = match std::fs::metadata(path) {
+            Ok(meta) => meta.modified().ok(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
+        let age = written.and_then(|at| SystemTime::now().duration_since(at).ok());
         if age.is_none_or(|age| age >= SETTLES) {
-            return Ok(whole(path)?);
+            return whole(path);
         }
         std::thread::sleep(SETTLES / 4);
     }
-    Err(SyncError::File(std::io::Error::other("another process is writing it")))
+    Err(std::io::Error::other("another process is writing it"))
 }
 
 /// What the file holds; none where there is no file.
-fn whole(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+pub(super) fn whole(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     match files::read(path, Links::Refuse, Limit::TEXT) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn not_text() -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8")
 }

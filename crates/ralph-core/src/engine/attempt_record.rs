@@ -2,22 +2,22 @@
 
 use serde_json::to_string as to_json;
 
-use super::fix_tasks::FixPolicy;
+use super::Prompt;
+use super::fix_tasks::{FixPolicy, PlanEffects};
 use super::next_model::failed_attempt;
 use super::plan_changes::{keeps_task_open, requested_changes, tell_of_changes};
 use super::run::Run;
-use super::run_end::{EngineError, millis};
-use crate::adaptive::TaskView;
+use super::run_end::{Result, millis};
 use crate::agent::{Agent, AgentReport};
 use crate::capture;
-use crate::decide::{Effects, FailedAttempt, GivenUp, failure_trend, settle};
+use crate::decide::{Effects, FailedAttempt, GivenUp, Settled, failure_trend, settle};
 use crate::diagnose::error_line;
-use crate::event::{AttemptFinished, EventKind, RunEvent, WORKER};
+use crate::event::{AttemptFinished, EventKind, RunEvent};
 use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
 use crate::model::{
     Attempt, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status, Task, TaskMetrics,
-    Timestamp, Token,
+    Timestamp,
 };
 use crate::signals::Signals;
 use crate::similar_tasks::Profile;
@@ -29,27 +29,16 @@ pub(super) struct AttemptResult {
     /// Its record, but for what is settled when it is stored.
     pub attempt: Attempt,
     pub verdict: Verdict,
-    /// The report of a failure.
     pub report: Option<ReportRow>,
     pub learnings: Vec<NewLearning>,
     pub signals: Signals,
-    /// The agent's final text.
     pub said: String,
     /// What only a person can do before another attempt makes sense.
     pub needs_person: Option<String>,
-    /// How the task stood when its model was chosen; none where no agent worked.
-    pub chosen_for: Option<ChosenFor>,
+    /// What the agent was given; none where no agent worked.
+    pub prompt: Option<Prompt>,
     /// Only a parent's own gate was run, and the parent is now to be worked on itself.
     pub own_work: bool,
-}
-
-/// A task as the choice of its model saw it.
-pub(super) struct ChosenFor {
-    pub view: TaskView,
-    /// Its failures in a row before the attempt.
-    pub failures: Vec<FailedAttempt>,
-    /// Those of the tasks that it is to fix.
-    pub inherited: Vec<FailedAttempt>,
 }
 
 impl AttemptResult {
@@ -75,7 +64,7 @@ impl AttemptResult {
             signals: Signals::default(),
             said: String::new(),
             needs_person: None,
-            chosen_for: None,
+            prompt: None,
             own_work: false,
         }
     }
@@ -92,16 +81,34 @@ impl AttemptResult {
 
     /// The task's failures in a row with this one, if it is one.
     fn failures(&self) -> Vec<FailedAttempt> {
-        let Some(chosen_for) = &self.chosen_for else {
+        let Some(prompt) = &self.prompt else {
             return Vec::new();
         };
-        let mut failures = chosen_for.failures.clone();
+        let mut failures = prompt.tries.clone();
         failures.extend(self.report.is_some().then(|| failed_attempt(&self.attempt)));
         failures
     }
+
+    /// What is stored of it once it is settled what becomes of its task.
+    pub(super) fn capture(&self, settled: Settled, plan: PlanEffects, events: Vec<RunEvent>) -> Capture {
+        Capture {
+            attempt: Attempt { counted: settled.counted, ..self.attempt.clone() },
+            report: self.report.clone().filter(|_| settled.counted),
+            learnings: self.learnings.clone(),
+            lesson: None,
+            metrics: settled.metrics,
+            next: settled.next,
+            gave_up: settled.given_up == Some(GivenUp::Retries),
+            fix: plan.fix,
+            recovery_end: plan.end,
+            changes: Vec::new(),
+            breaker: settled.breaker,
+            own_work: self.own_work,
+            events,
+        }
+    }
 }
 
-/// The record of an attempt that began.
 pub(super) fn begun(task: &Task, start: UnfinishedAttempt, started_at: Timestamp) -> Attempt {
     let new = Attempt::new(task, started_at);
     Attempt {
@@ -117,7 +124,6 @@ pub(super) fn begun(task: &Task, start: UnfinishedAttempt, started_at: Timestamp
     }
 }
 
-/// Adds what the agent tells of its session: tokens, cost and so on.
 pub(super) fn add_session(attempt: &mut Attempt, agent: &Agent, report: &AgentReport) {
     let price = agent.price(Some(&attempt.model), report.model.as_deref());
     let cost = report.cost_by(price.as_ref());
@@ -137,14 +143,13 @@ pub(super) fn add_session(attempt: &mut Attempt, agent: &Agent, report: &AgentRe
 
 impl Run<'_> {
     /// Capture: one transaction for everything, then the displays.
-    pub(super) fn record(
-        &mut self,
-        claimed: &Claimed,
-        token: &Token,
-        result: AttemptResult,
-    ) -> Result<TaskMetrics, EngineError> {
+    pub(super) fn record(&mut self, claimed: &Claimed, mut result: AttemptResult) -> Result<TaskMetrics> {
         let run = &mut self.context;
         let (task, policy) = (&claimed.task, &run.settings.policy);
+        result.attempt.run_id = Some(run.id.clone());
+        result.attempt.worker = Some(run.worker.to_owned());
+        result.attempt.attempt = claimed.tries.counted + 1;
+        result.attempt.duration_ms = millis(run.clock.now().since(result.attempt.started_at));
         let failures = result.failures();
         let why = why_blocked(&result);
         let changes = requested_changes(run, claimed, &result.verdict, &result.said)?;
@@ -166,55 +171,32 @@ impl Run<'_> {
             coarse: result.attempt.fingerprint_coarse.as_deref(),
             breaker_threshold: run.settings.breaker.threshold,
         };
-        let mut attempt = Attempt {
-            run_id: Some(run.id.clone()),
-            worker: Some(WORKER.to_owned()),
-            attempt: claimed.tries.counted + 1,
-            ..result.attempt.clone()
-        };
-        attempt.duration_ms = millis(run.clock.now().since(attempt.started_at));
         let lesson = lesson(claimed, &result, self.team.agent());
         let iteration = run.attempts + 1;
-        let (now, id, seq) = (run.clock.now(), &run.id, &mut run.seq);
         let mut told = Vec::new();
-        let captured = run.store.capture(&task.id, token, run.random, |before| {
+        let captured = run.store.capture(&task.id, &claimed.token, run.random, |before| {
             let unforgiven = before.metrics.forgiven == claimed.metrics.forgiven;
             let effects = Effects { stuck: effects.stuck && unforgiven, ..effects };
             let settled = settle(&result.verdict, &effects, before, policy);
-            let plan = plan.effects(task, &result, &settled, policy);
-            told = plan.events;
-            attempt.counted = settled.counted;
+            let mut plan = plan.effects(task, &result, &settled, policy);
+            told = std::mem::take(&mut plan.events);
             let (status, reason) = status_of(&settled.next);
-            let learned = result.learnings.len();
+            let difficulty = settled.metrics.difficulty;
+            let capture = result.capture(settled, plan, Vec::new());
             let finished = AttemptFinished {
                 iteration,
-                ..AttemptFinished::new(task, &attempt, learned, status, reason)
+                ..AttemptFinished::new(task, &capture.attempt, result.learnings.len(), status, reason)
             };
-            *seq += 1;
             let finished = EventKind::AttemptFinished(Box::new(finished));
             Capture {
-                attempt,
-                report: result.report.clone(),
-                learnings: result.learnings.clone(),
-                lesson: lesson.map(|lesson| Lesson { estimate: settled.metrics.difficulty, ..lesson }),
-                metrics: settled.metrics,
-                next: settled.next,
-                gave_up: settled.given_up == Some(GivenUp::Retries),
-                fix: plan.fix,
-                recovery_end: plan.end,
+                lesson: lesson.map(|lesson| Lesson { estimate: difficulty, ..lesson }),
                 changes,
-                breaker: settled.breaker,
-                own_work: result.own_work,
-                events: vec![RunEvent::new(*seq, now, id, finished)],
+                events: vec![run.events.event(finished)],
+                ..capture
             }
         })?;
         if let TaskNext::Blocked { .. } = captured.next {
-            // What comes before it is tried again is the work of others. A fix task that is given up leaves its chain open,
-            // unless that is given up with it.
-            let owner = run.store.work_owner(&task.id)?;
-            if run.store.task(owner.as_str())?.status == Status::Blocked {
-                self.tree.before_task.remove(&owner);
-            }
+            self.tree.forget_given_up(run, &task.id)?;
         }
         tell_of_changes(run, task, captured.changes.len())?;
         // A parent's own gate is no attempt of an agent: it uses up no limit.
@@ -245,7 +227,7 @@ pub(super) fn status_of(next: &TaskNext) -> (Status, Option<String>) {
 
 /// What the attempt teaches about its model and its task; nothing, where it does not count.
 fn lesson(claimed: &Claimed, result: &AttemptResult, agent: &Agent) -> Option<Lesson> {
-    let chosen_for = result.chosen_for.as_ref().filter(|_| result.verdict.counts())?;
+    let prompt = result.prompt.as_ref().filter(|_| result.verdict.counts())?;
     let attempt = &result.attempt;
     let mut profile = Profile::of(&claimed.task);
     profile.add_files(attempt.files_changed.as_deref().unwrap_or_default());
@@ -259,51 +241,38 @@ fn lesson(claimed: &Claimed, result: &AttemptResult, agent: &Agent) -> Option<Le
         estimate: None,
         ladder: agent.ladder().to_vec(),
         prices: agent.prices(),
-        view: chosen_for.view.clone(),
+        view: prompt.view.clone(),
         profile,
     })
 }
 
-/// What was tried so far before a task is given up.
+/// What was tried before a task is given up: every model in order, a fresh approach, fix tasks, plan changes.
 fn tried(
     store: &Store,
     claimed: &Claimed,
     result: &AttemptResult,
     failures: &[FailedAttempt],
-) -> Result<Option<String>, EngineError> {
+) -> Result<Option<String>> {
     let id = &claimed.task.id;
-    let fixes = store.fix_family(id)?.lineage.fixes;
-    let changes = store.change_standing(id)?.made;
-    let inherited = result.chosen_for.iter().flat_map(|chosen| &chosen.inherited);
-    let chain: Vec<&FailedAttempt> = inherited.chain(failures).collect();
-    Ok(alternatives(&chain, claimed.metrics.stuck, &fixes, changes))
-}
-
-/// What was tried before a task is given up: every model in order, a fresh approach, fix tasks, plan changes.
-fn alternatives(
-    tries: &[&FailedAttempt],
-    fresh_approach: bool,
-    fixes: &[String],
-    changes: u32,
-) -> Option<String> {
+    let inherited = result.prompt.iter().flat_map(|prompt| &prompt.inherited);
     let mut models: Vec<&str> = Vec::new();
-    for failed in tries {
+    for failed in inherited.chain(failures) {
         if !models.contains(&failed.model.as_str()) {
             models.push(&failed.model);
         }
     }
-    let models = models.join(", then ");
-    let fresh = if fresh_approach { ", with a diagnosis first" } else { "" };
-    let fixes = match fixes {
+    let fresh = if claimed.metrics.stuck { ", with a diagnosis first" } else { "" };
+    let fixes = match store.fix_family(id)?.lineage.fixes.as_slice() {
         [] => String::new(),
         fixes => format!(", fix tasks {}", fixes.join(", ")),
     };
-    let changes = match changes {
+    let changes = match store.change_standing(id)?.made {
         0 => String::new(),
         1 => ", a plan change".to_owned(),
         n => format!(", {n} plan changes"),
     };
-    (!models.is_empty()).then(|| format!("{models}{fresh}{fixes}{changes}"))
+    let models = models.join(", then ");
+    Ok((!models.is_empty()).then(|| format!("{models}{fresh}{fixes}{changes}")))
 }
 
 /// What an answer comes to: the line that says what is wrong, else its last line.

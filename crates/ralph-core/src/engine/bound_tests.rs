@@ -327,6 +327,7 @@ impl World {
             attendant: &mut Person { world: self },
             interrupt,
             guard_command: Vec::new(),
+            worker: crate::event::WORKER,
             output: None,
         };
         let ended = catch_unwind(AssertUnwindSafe(|| engine.run()));

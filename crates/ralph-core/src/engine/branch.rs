@@ -2,12 +2,11 @@
 
 use super::commits::refused;
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun};
+use super::run_end::{Result, StopRun};
 use super::work_tree::{WorkTree, some_of};
 use crate::evidence::CommitFailure;
 use crate::git::{Git, Unfinished};
 
-/// What came of going back to a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Returned {
     Stayed,
@@ -22,10 +21,11 @@ pub(super) enum Returned {
 
 impl WorkTree {
     /// Git, where the settings let Ralph change anything in it and nobody else works in the tree.
-    fn git_alone(&self, run: &RunContext<'_>) -> Result<Option<&Git>, EngineError> {
-        match !self.settings.uses_branches() || run.other_run()?.is_some() {
-            true => Ok(None),
-            false => Ok(self.git.as_ref()),
+    fn git_alone(&self, run: &RunContext<'_>) -> Result<Option<&Git>> {
+        if !self.settings.uses_branches() || run.other_run()?.is_some() {
+            Ok(None)
+        } else {
+            Ok(self.git.as_ref())
         }
     }
 
@@ -35,46 +35,35 @@ impl WorkTree {
         self.git.as_ref().filter(|_| matters)?.on_branch()
     }
 
-    /// Before an attempt: nothing is unfinished, and the run's own branch is worked on. Why the run ends, if that cannot be.
-    pub(super) fn go_to_own_branch(
-        &mut self,
-        run: &mut RunContext<'_>,
-    ) -> Result<Option<StopRun>, EngineError> {
+    /// Before an attempt: nothing is unfinished, and the run's own branch is worked on. Stops the run if that cannot be.
+    pub(super) fn go_to_own_branch(&mut self, run: &mut RunContext<'_>) -> Result {
         if let Some(unfinished) = self.unfinished(run)? {
-            let reason = format!("{unfinished} is in progress in this working tree");
-            let stop = StopRun::error(reason);
-            return Ok(Some(stop.with_hint("finish or abort it, then `ralph run` again")));
+            let stop = StopRun::error(format!("{unfinished} is in progress in this working tree"));
+            return Err(stop.with_hint("finish or abort it, then `ralph run` again").into());
         }
         let own = self.settings.branch.clone();
         let returned = self.return_to(run, own.as_deref())?;
-        Ok(self.stop_if_astray(returned))
+        self.stop_if_astray(returned)
     }
 
-    /// The end of the run where the tree cannot be brought back to its branch: nothing more is put onto another.
-    pub(super) fn stop_if_astray(&self, returned: Returned) -> Option<StopRun> {
+    /// Stops the run where the tree cannot be brought back to its branch: nothing more is put onto another.
+    pub(super) fn stop_if_astray(&self, returned: Returned) -> Result {
         let Returned::Astray(why) = returned else {
-            return None;
+            return Ok(());
         };
-        let astray = || {
-            let hint = "switch back to that branch, then `ralph run` again";
-            StopRun::error(why).with_hint(hint)
-        };
-        Some(self.fault().unwrap_or_else(astray))
+        self.check_fault()?;
+        Err(StopRun::error(why).with_hint("switch back to that branch, then `ralph run` again").into())
     }
 
     /// What is unfinished in a tree where nobody else works.
-    pub(super) fn unfinished(&self, run: &RunContext<'_>) -> Result<Option<Unfinished>, EngineError> {
+    pub(super) fn unfinished(&self, run: &RunContext<'_>) -> Result<Option<Unfinished>> {
         let git = self.git_alone(run)?;
         Ok(git.and_then(|git| git.unfinished().ok().flatten()))
     }
 
     /// Goes back to a branch that somebody left, with what is uncommitted and what was committed on top of it.
-    pub(super) fn return_to(
-        &mut self,
-        run: &mut RunContext<'_>,
-        branch: Option<&str>,
-    ) -> Result<Returned, EngineError> {
-        let present = self.git.as_ref().and_then(Git::branch);
+    pub(super) fn return_to(&mut self, run: &mut RunContext<'_>, branch: Option<&str>) -> Result<Returned> {
+        let present = self.branch();
         let Some(branch) = branch.filter(|branch| present.as_deref() != Some(branch)) else {
             return Ok(Returned::Stayed);
         };
@@ -103,12 +92,11 @@ impl WorkTree {
     }
 
     /// Where a run was killed while an agent was off its branch, the next one goes on where that one began.
-    pub(super) fn return_after_a_kill(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+    pub(super) fn return_after_a_kill(&mut self, run: &mut RunContext<'_>) -> Result {
         if self.settings.branch.is_some() {
             return Ok(());
         }
-        let looks = run.store.tree_snapshots()?;
-        let branch = looks.into_iter().find_map(|look| look.branch);
+        let branch = run.store.tree_snapshots()?.into_iter().find_map(|before| before.branch);
         match self.return_to(run, branch.as_deref())? {
             Returned::Astray(why) => run.warn(why),
             Returned::Stayed | Returned::Back | Returned::WithoutCommits { .. } => Ok(()),
@@ -116,7 +104,7 @@ impl WorkTree {
     }
 
     /// Where a run was killed between a commit and what comes after it, that is made up for.
-    pub(super) fn finish_commit(&self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+    pub(super) fn finish_commit(&self, run: &mut RunContext<'_>) -> Result {
         match self.git_alone(run)?.map(Git::finish_commit) {
             Some(Err(error)) => run.warn(error.to_string()),
             Some(Ok(_)) | None => Ok(()),
@@ -151,7 +139,7 @@ impl WorkTree {
     }
 
     /// After an attempt: a merge or the like that it began and did not finish is ended. `name` is that of what is saved.
-    pub(super) fn end_unfinished(&mut self, run: &mut RunContext<'_>, name: &str) -> Result<(), EngineError> {
+    pub(super) fn end_unfinished(&mut self, run: &mut RunContext<'_>, name: &str) -> Result {
         let (Some(unfinished), Some(git)) = (self.unfinished(run)?, &self.git) else {
             return Ok(());
         };
@@ -174,7 +162,7 @@ impl WorkTree {
     }
 
     /// At the start: what killed runs left in git's directory goes, and states they kept are named.
-    pub(super) fn tidy(&self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+    pub(super) fn tidy(&self, run: &mut RunContext<'_>) -> Result {
         let Some(git) = self.git_alone(run)? else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::run::Run;
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun};
+use super::run_end::{Halt, Result, StopRun};
 use super::{OnOpen, PauseOn};
 use crate::analysis::{Analysis, Surroundings, analyse};
 use crate::event::{EventKind, TaskRef, WaitingFor};
@@ -16,7 +16,6 @@ use crate::store::{BreakerState, Mark, Store, StoreError};
 const MOST_FACTS: u64 = 20;
 const LEAST_FACTS: u64 = 5;
 
-/// Why a person is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PauseReason {
     Breaker {
@@ -37,7 +36,6 @@ pub struct Question<'a> {
     pub reason: PauseReason,
     /// What the failures have in common.
     pub analysis: &'a Analysis,
-    /// How long to wait for an answer.
     pub timeout: std::time::Duration,
 }
 
@@ -52,15 +50,6 @@ pub enum Answer {
 
 /// Somebody who can be asked; without a terminal there is nobody.
 pub trait Attendant {
-    /// Whether anybody is there at all.
-    fn is_there(&self) -> bool;
-    fn ask(&mut self, question: &Question<'_>) -> Answer;
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoAttendant;
-
-impl Attendant for NoAttendant {
     fn is_there(&self) -> bool {
         false
     }
@@ -69,6 +58,11 @@ impl Attendant for NoAttendant {
         Answer::Nobody
     }
 }
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoAttendant;
+
+impl Attendant for NoAttendant {}
 
 /// What the newest counted failures have in common.
 pub fn analysis(store: &Store, around: Surroundings) -> Result<Analysis, StoreError> {
@@ -109,14 +103,11 @@ impl BreakerPrompt {
 
 impl RunContext<'_> {
     /// A run that starts with the breaker open probes: one attempt, to see.
-    pub(super) fn probe(&mut self) -> Result<(), EngineError> {
-        match self.store.half_open_breaker()? {
-            true => self.tell(EventKind::BreakerProbes),
-            false => Ok(()),
-        }
+    pub(super) fn probe(&mut self) -> Result {
+        if self.store.half_open_breaker()? { self.tell(EventKind::BreakerProbes) } else { Ok(()) }
     }
 
-    fn ask(&mut self, reason: PauseReason, analysis: &Analysis) -> Result<Answer, EngineError> {
+    fn ask(&mut self, reason: PauseReason, analysis: &Analysis) -> Result<Answer> {
         if !self.attendant.is_there() {
             return Ok(Answer::Nobody);
         }
@@ -136,17 +127,13 @@ impl RunContext<'_> {
     }
 
     /// Ctrl-C at a question ends the run as it does elsewhere; a closed terminal is an answer.
-    fn stop_after_question(&self) -> Result<Option<StopRun>, EngineError> {
-        if self.interrupt.hung_up() {
-            return Ok(Some(aborted()));
-        }
-        let signal = self.interrupt.first();
-        signal.map(|signal| self.interrupted(signal)).transpose()
+    fn check_after_question(&self) -> Result {
+        if self.interrupt.hung_up() { Err(aborted()) } else { self.check_signal() }
     }
 }
 
 impl Run<'_> {
-    fn analyse(&self) -> Result<Analysis, EngineError> {
+    fn analyse(&self) -> Result<Analysis> {
         let settings = self.context.settings;
         let around = Surroundings {
             ladder: self.team.agent().ladder().to_vec(),
@@ -158,11 +145,7 @@ impl Run<'_> {
     }
 
     /// A counted failure: the breaker may have opened, and a person may want to be asked.
-    pub(super) fn after_failure(
-        &mut self,
-        task: &Task,
-        metrics: &TaskMetrics,
-    ) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn after_failure(&mut self, task: &Task, metrics: &TaskMetrics) -> Result {
         match self.context.store.breaker()?.state {
             BreakerState::Open => self.check_breaker(Some(task)),
             BreakerState::Closed | BreakerState::HalfOpen => self.ask_after_failure(task, metrics),
@@ -170,106 +153,85 @@ impl Run<'_> {
     }
 
     /// Stops, asks or waits where the breaker is open. `current` is the task whose failure was the last.
-    pub(super) fn check_breaker(&mut self, current: Option<&Task>) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn check_breaker(&mut self, current: Option<&Task>) -> Result {
         let breaker = self.context.store.breaker()?;
         if breaker.state != BreakerState::Open {
-            return Ok(None);
+            return Ok(());
         }
         let analysis = self.analyse()?;
         let run = &mut self.context;
-        let opened = run.event(EventKind::BreakerOpened {
-            failures: breaker.failures,
-            tasks: breaker.tasks,
-            analysis: analysis.clone(),
-        });
+        let (failures, tasks) = (breaker.failures, breaker.tasks);
+        let opened = run.event(EventKind::BreakerOpened { failures, tasks, analysis: analysis.clone() });
         run.store.append_events(std::slice::from_ref(&opened))?;
         self.state_md.write_analysis(run, &analysis)?;
         let answer = match run.settings.pause_on {
             PauseOn::Never => Answer::Nobody,
             PauseOn::Breaker | PauseOn::Stuck | PauseOn::Failure => {
-                let failures = breaker.failures;
                 run.ask(PauseReason::Breaker { failures }, &analysis)?
             }
         };
-        if let Some(stop) = run.stop_after_question()? {
-            return Ok(Some(stop));
-        }
+        run.check_after_question()?;
         match answer {
-            Answer::Abort => return Ok(Some(aborted())),
-            Answer::Resume => {
-                let now = run.clock.now();
-                run.store.close_breaker(now)?;
-                return Ok(None);
-            }
+            Answer::Abort => return Err(aborted()),
+            Answer::Resume => return Ok(run.store.close_breaker(run.clock.now())?),
             Answer::Skip => {
                 run.store.reset_breaker()?;
-                self.skip(current)?;
-                return Ok(None);
+                return self.skip(current);
             }
             // The person who was asked has seen it; everybody else sees it now.
             Answer::Nobody => run.observer.event(&opened),
         }
-        if let Some(stop) = self.must_stop()? {
+        let triggered = || {
+            StopRun::new(
+            RunExit::BreakerOpen,
+            format!(
+                "Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks, with no success in between"
+            ),
+        )
+        .with_hint("fix the cause, then `ralph run` (starts with one trial attempt) or `ralph breaker reset`")
+        };
+        match self.must_stop() {
             // The limit ends the run, but an open breaker is the better reason.
-            return Ok(Some(match stop.exit {
-                RunExit::Limit => triggered(breaker.failures, breaker.tasks),
-                _ => stop,
-            }));
+            Err(Halt::Stop(stop)) if stop.exit == RunExit::Limit => return Err(triggered().into()),
+            other => other?,
         }
-        match self.context.settings.breaker.on_open {
-            OnOpen::Exit => Ok(Some(triggered(breaker.failures, breaker.tasks))),
-            OnOpen::Wait => {
-                let cooldown = self.context.settings.breaker.cooldown;
-                let until = self.context.clock.now().plus(cooldown);
-                let reason = "the circuit breaker's cooldown".to_owned();
-                let stop = self.wait_until(until, WaitingFor::Cooldown, reason)?;
-                if stop.is_none() {
-                    self.context.probe()?;
-                }
-                Ok(stop)
-            }
+        let settings = &self.context.settings.breaker;
+        if settings.on_open == OnOpen::Exit {
+            return Err(triggered().into());
         }
+        let until = self.context.clock.now().plus(settings.cooldown);
+        self.wait_until(until, WaitingFor::Cooldown, "the circuit breaker's cooldown".to_owned())?;
+        self.context.probe()
     }
 
-    /// Asks after a failure where the settings say so.
-    fn ask_after_failure(
-        &mut self,
-        task: &Task,
-        metrics: &TaskMetrics,
-    ) -> Result<Option<StopRun>, EngineError> {
-        let prompt = &self.breaker_prompt;
-        let Some(reason) = prompt.reason_to_ask(&self.context, task, metrics) else {
-            return Ok(None);
+    fn ask_after_failure(&mut self, task: &Task, metrics: &TaskMetrics) -> Result {
+        let Some(reason) = self.breaker_prompt.reason_to_ask(&self.context, task, metrics) else {
+            return Ok(());
         };
         let analysis = self.analyse()?;
         let run = &mut self.context;
         self.state_md.write_analysis(run, &analysis)?;
         let answer = run.ask(reason, &analysis)?;
-        if let Some(stop) = run.stop_after_question()? {
-            return Ok(Some(stop));
-        }
+        run.check_after_question()?;
         match answer {
-            Answer::Abort => return Ok(Some(aborted())),
+            Answer::Abort => Err(aborted()),
             Answer::Skip => {
                 run.store.reset_breaker()?;
-                self.skip(Some(task))?;
+                self.skip(Some(task))
             }
             Answer::Resume => {
                 run.store.reset_breaker()?;
-                let failures = metrics.consecutive_failures;
-                let resumed = &mut self.breaker_prompt.resumed;
-                resumed.insert(task.id.clone(), failures);
+                self.breaker_prompt.resumed.insert(task.id.clone(), metrics.consecutive_failures);
+                Ok(())
             }
-            Answer::Nobody => {}
+            Answer::Nobody => Ok(()),
         }
-        Ok(None)
     }
 
-    fn skip(&mut self, current: Option<&Task>) -> Result<(), EngineError> {
+    fn skip(&mut self, current: Option<&Task>) -> Result {
         let Some(task) = current else { return Ok(()) };
         let run = &mut self.context;
-        let reason = Some("at the pause prompt".to_owned());
-        let skipped = Mark::Skipped { reason };
+        let skipped = Mark::Skipped { reason: Some("at the pause prompt".to_owned()) };
         match run.store.mark(&task.id, &skipped, run.clock.now()) {
             Ok(()) => {}
             // Another run took it meanwhile, or somebody deleted it: it is no longer ours to leave out.
@@ -283,14 +245,6 @@ impl Run<'_> {
     }
 }
 
-fn aborted() -> StopRun {
-    StopRun::new(RunExit::Aborted, "aborted at the pause prompt")
-}
-
-fn triggered(failures: u64, tasks: u64) -> StopRun {
-    let reason = format!(
-        "Circuit breaker triggered: {failures} consecutive failures on {tasks} tasks, with no success in between"
-    );
-    StopRun::new(RunExit::BreakerOpen, reason)
-        .with_hint("fix the cause, then `ralph run` (starts with one trial attempt) or `ralph breaker reset`")
+fn aborted() -> Halt {
+    StopRun::new(RunExit::Aborted, "aborted at the pause prompt").into()
 }

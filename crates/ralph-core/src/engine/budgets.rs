@@ -3,19 +3,18 @@
 use std::time::Duration;
 
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun};
+use super::run_end::{Result, StopRun};
 use crate::decide::{Budget, Meter, Spent, meters, rest_usd, task_meters};
 use crate::event::EventKind;
 use crate::exit::RunExit;
 use crate::model::{Task, TaskId};
 
-/// The budgets of a run, and what was told of them.
+#[derive(Default)]
 pub(super) struct BudgetWatch {
     /// The start of the run by the clock that nobody can set.
     started: Duration,
-    /// Budgets whose near end was told.
-    warned: Vec<Budget>,
-    warned_of_task: Vec<(TaskId, Budget)>,
+    /// Budgets whose near end was told, with the task where it is a task's own.
+    warned: Vec<(Option<TaskId>, Budget)>,
     /// A task whose own budget is used up was given to a person, and why.
     pub task_budget_reached: Option<(Budget, String)>,
     unknown_cost_told: bool,
@@ -23,99 +22,83 @@ pub(super) struct BudgetWatch {
 
 impl BudgetWatch {
     pub(super) fn new(started: Duration) -> Self {
-        Self {
-            started,
-            warned: Vec::new(),
-            warned_of_task: Vec::new(),
-            task_budget_reached: None,
-            unknown_cost_told: false,
-        }
+        Self { started, ..Self::default() }
     }
 
     /// Stops the run where a budget is used up; warns once where it nearly is.
-    pub(super) fn check(&mut self, run: &mut RunContext<'_>) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn check(&mut self, run: &mut RunContext<'_>) -> Result {
         for meter in self.meters(run)? {
             if meter.is_reached() {
-                return Ok(Some(StopRun::budget(meter.budget, meter.told_reached())));
+                return Err(StopRun::budget(meter.budget, meter.told_reached()).into());
             }
-            if meter.is_near() && !self.warned.contains(&meter.budget) {
-                self.warned.push(meter.budget);
-                run.tell(EventKind::BudgetNear { meter, message: meter.told_near() })?;
-            }
+            self.warn_if_near(run, None, meter)?;
         }
-        Ok(None)
+        Ok(())
+    }
+
+    fn warn_if_near(&mut self, run: &mut RunContext<'_>, task: Option<&Task>, meter: Meter) -> Result {
+        let key = (task.map(|task| task.id.clone()), meter.budget);
+        if !meter.is_near() || self.warned.contains(&key) {
+            return Ok(());
+        }
+        self.warned.push(key);
+        let message = match task {
+            Some(task) => format!("{}: {}", task.name(), meter.told_near()),
+            None => meter.told_near(),
+        };
+        run.tell(EventKind::BudgetNear { meter, message })
     }
 
     /// The budgets of this run and this day.
-    fn meters(&self, run: &RunContext<'_>) -> Result<Vec<Meter>, EngineError> {
+    fn meters(&self, run: &RunContext<'_>) -> Result<Vec<Meter>> {
         let budgets = &run.settings.budgets;
-        let now = run.clock.now();
-        let steady = run.clock.steady();
-        let mut spent = Spent { run_time: steady.saturating_sub(self.started), ..Spent::default() };
+        let run_time = run.clock.steady().saturating_sub(self.started);
+        let mut spent = Spent { run_time, ..Spent::default() };
         if budgets.run_usd.is_some() {
             let cost = run.store.run_rates(&run.id)?.cost;
             (spent.run_usd, spent.run_estimated) = (cost.known_usd(), cost.cost_estimated);
         }
         if budgets.day_usd.is_some() {
-            let cost = run.store.spent_on_day(now)?;
+            let cost = run.store.spent_on_day(run.clock.now())?;
             (spent.day_usd, spent.day_estimated) = (cost.known_usd(), cost.cost_estimated);
         }
         Ok(meters(budgets, &spent))
     }
 
-    fn task_meters(&self, run: &RunContext<'_>, task: &TaskId) -> Result<Vec<Meter>, EngineError> {
+    fn task_meters(&self, run: &RunContext<'_>, task: &TaskId) -> Result<Vec<Meter>> {
         let budgets = &run.settings.budgets;
         if budgets.task_usd.is_none() && budgets.task_time.is_none() {
             return Ok(Vec::new());
         }
-        let spent = run.store.spent_on_task(task)?;
-        Ok(task_meters(budgets, &spent))
+        Ok(task_meters(budgets, &run.store.spent_on_task(task)?))
     }
 
     /// Why a task gets no further attempt: its own budget is used up.
-    pub(super) fn check_task(
-        &self,
-        run: &RunContext<'_>,
-        task: &Task,
-    ) -> Result<Option<(Budget, String)>, EngineError> {
-        let meters = self.task_meters(run, &task.id)?;
-        let reached = meters.into_iter().find(Meter::is_reached);
+    pub(super) fn check_task(&self, run: &RunContext<'_>, task: &Task) -> Result<Option<(Budget, String)>> {
+        let reached = self.task_meters(run, &task.id)?.into_iter().find(Meter::is_reached);
         Ok(reached.map(|meter| {
             let (told, more) = (meter.told_reached(), meter.allow_more());
-            let reason = format!("{told}; `ralph run {} {more}` allows more", task.name());
-            (meter.budget, reason)
+            (meter.budget, format!("{told}; `ralph run {} {more}` allows more", task.name()))
         }))
     }
 
     /// Warns once where a task's budget is nearly used up.
-    pub(super) fn warn_of_task(&mut self, run: &mut RunContext<'_>, task: &Task) -> Result<(), EngineError> {
-        for meter in self.task_meters(run, &task.id)? {
-            let key = (task.id.clone(), meter.budget);
-            if !meter.is_near() || meter.is_reached() || self.warned_of_task.contains(&key) {
-                continue;
-            }
-            self.warned_of_task.push(key);
-            let message = format!("{}: {}", task.name(), meter.told_near());
-            run.tell(EventKind::BudgetNear { meter, message })?;
-        }
-        Ok(())
+    pub(super) fn warn_of_task(&mut self, run: &mut RunContext<'_>, task: &Task) -> Result {
+        let meters = self.task_meters(run, &task.id)?.into_iter();
+        let mut left = meters.filter(|meter| !meter.is_reached());
+        left.try_for_each(|meter| self.warn_if_near(run, Some(task), meter))
     }
 
     /// An attempt ended because its budget was used up: the loop finds out which one, unless a cent is missing.
-    pub(super) fn stop_after_budget(
-        &mut self,
-        run: &mut RunContext<'_>,
-        task: &Task,
-    ) -> Result<Option<StopRun>, EngineError> {
-        if self.check(run)?.is_some() || self.check_task(run, task)?.is_some() {
-            return Ok(None);
+    pub(super) fn stop_after_budget(&mut self, run: &mut RunContext<'_>, task: &Task) -> Result {
+        let reached = self.meters(run)?.iter().any(Meter::is_reached);
+        if reached || self.check_task(run, task)?.is_some() {
+            return Ok(());
         }
-        let reason = "the agent used up the rest of the budget";
-        Ok(Some(StopRun::new(RunExit::Limit, reason)))
+        Err(StopRun::new(RunExit::Limit, "the agent used up the rest of the budget").into())
     }
 
-    /// What an attempt on a task may cost.
-    pub(super) fn rest(&self, run: &RunContext<'_>, task: &TaskId) -> Result<Option<f64>, EngineError> {
+    pub(super) fn rest(&self, run: &RunContext<'_>, task: &TaskId) -> Result<Option<f64>> {
         let mut all = self.meters(run)?;
         all.extend(self.task_meters(run, task)?);
         Ok(rest_usd(&all))
@@ -127,7 +110,7 @@ impl BudgetWatch {
         run: &mut RunContext<'_>,
         agent: &str,
         model: &str,
-    ) -> Result<(), EngineError> {
+    ) -> Result {
         let budgets = &run.settings.budgets;
         let limited = budgets.run_usd.or(budgets.day_usd).or(budgets.task_usd);
         if limited.is_none() || self.unknown_cost_told {

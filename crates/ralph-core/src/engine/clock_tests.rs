@@ -121,6 +121,7 @@ impl Night {
             attendant: &mut NoAttendant,
             interrupt: Interrupt::default(),
             guard_command: Vec::new(),
+            worker: crate::event::WORKER,
             output: None,
         }
         .run()

@@ -1,14 +1,14 @@
 //! What Ralph does in git for an attempt: a commit for done work, a rollback for failed work.
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use super::settings::CommitWhen;
-use super::work_tree::{WorkTree, some_of};
+use super::work_tree::{TreeBefore, WorkTree, some_of};
 use crate::diagnose::diagnose;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::CommitFailure;
 use crate::git::{CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, Snapshot, commit_message};
-use crate::model::{CommitIntent, GateOutcome, GateRecord, TaskId, Token};
+use crate::model::{CommitIntent, GateOutcome, GateRecord, Task};
 use crate::store::{Claimed, StoreError};
 
 impl WorkTree {
@@ -17,15 +17,11 @@ impl WorkTree {
         &mut self,
         run: &mut RunContext<'_>,
         claimed: &Claimed,
-        token: &Token,
-        before_attempt: Option<&Snapshot>,
-    ) -> Result<Result<Option<String>, CommitFailure>, EngineError> {
-        let Some(git) = self.git.clone() else {
+        before_attempt: &TreeBefore,
+    ) -> Result<Result<Option<String>, CommitFailure>> {
+        let Some(git) = self.git.clone().filter(|_| self.settings.commit == CommitWhen::OnSuccess) else {
             return Ok(Ok(None));
         };
-        if self.settings.commit == CommitWhen::Never {
-            return Ok(Ok(None));
-        }
         let task = &claimed.task;
         let owner = run.store.work_owner(&task.id)?;
         // What another run has under way in the same tree is not this task's.
@@ -36,7 +32,7 @@ impl WorkTree {
             Some(_) => {
                 let known = self.changed_by.get(&owner).into_iter().flatten();
                 let own: Vec<Vec<u8>> = known.cloned().collect();
-                before_attempt.map(|before| before.without(&own))
+                before_attempt.snapshot.as_ref().map(|before| before.without(&own))
             }
             None => self.before_task.get(&owner).cloned(),
         };
@@ -55,7 +51,7 @@ impl WorkTree {
             env: run.child_variables(claimed),
             timeout: self.settings.commit_timeout,
         };
-        let mut watch = IntentRecorder { run, task: &task.id, token, error: None };
+        let mut watch = IntentRecorder { run, claimed, error: None };
         let committed = git.commit(&order, &mut watch);
         if let Some(error) = watch.error {
             return Err(error.into());
@@ -64,7 +60,7 @@ impl WorkTree {
             Ok(outcome) => {
                 self.before_task.remove(&owner);
                 self.changed_by.remove(&owner);
-                tell_of_commit(run, claimed, outcome).map(Ok)
+                tell_of_commit(run, task, outcome).map(Ok)
             }
             // After any error the next attempt's commit has this work in it too.
             Err(GitError::Interrupted) => Ok(Err(CommitFailure::Interrupted)),
@@ -97,7 +93,7 @@ impl WorkTree {
         run: &mut RunContext<'_>,
         name: &str,
         tree: Option<&Snapshot>,
-    ) -> Result<Option<Kept>, EngineError> {
+    ) -> Result<Option<Kept>> {
         let (Some(_), Some(git)) = (self.settings.rollback, &self.git) else {
             return Ok(None);
         };
@@ -111,21 +107,20 @@ impl WorkTree {
     }
 
     /// After an attempt that did not fail: gives up what was kept.
-    pub(super) fn let_go(&self, run: &mut RunContext<'_>, kept: Option<Kept>) -> Result<(), EngineError> {
-        match kept.zip(self.git.as_ref()).map(|(kept, git)| git.let_go(&kept)) {
-            Some(Err(error)) => run.warn(error.to_string()),
-            Some(Ok(_)) | None => Ok(()),
+    pub(super) fn let_go(&self, run: &mut RunContext<'_>, kept: Option<Kept>) -> Result<Option<String>> {
+        if let Some(Err(error)) = kept.zip(self.git.as_ref()).map(|(kept, git)| git.let_go(&kept)) {
+            run.warn(error.to_string())?;
         }
+        Ok(None)
     }
 
-    /// Undoes a failed attempt. The reference of what was undone.
     pub(super) fn roll_back(
         &mut self,
         run: &mut RunContext<'_>,
         claimed: &Claimed,
         kept: Option<Kept>,
         name: &str,
-    ) -> Result<Option<String>, EngineError> {
+    ) -> Result<Option<String>> {
         let (Some(kept), Some(git), Some(mode)) = (kept, &self.git, self.settings.rollback) else {
             return Ok(None);
         };
@@ -161,10 +156,9 @@ impl WorkTree {
                 // These two name where everything is.
                 let says_all =
                     matches!(error, GitError::RollbackRefused { .. } | GitError::RollbackIncomplete { .. });
-                let saved = match kept.reference().filter(|_| !says_all) {
-                    Some(at) => format!("; the state before the attempt is saved at {at}"),
-                    None => String::new(),
-                };
+                let saved = kept.reference().filter(|_| !says_all);
+                let saved = saved.map(|at| format!("; the state before the attempt is saved at {at}"));
+                let saved = saved.unwrap_or_default();
                 run.warn(format!("cannot roll back {}: {error}{saved}", task.name()))?;
                 Ok(None)
             }
@@ -172,29 +166,19 @@ impl WorkTree {
     }
 }
 
-fn tell_of_commit(
-    run: &mut RunContext<'_>,
-    claimed: &Claimed,
-    outcome: CommitOutcome,
-) -> Result<Option<String>, EngineError> {
-    let name = claimed.task.name();
+fn tell_of_commit(run: &mut RunContext<'_>, task: &Task, outcome: CommitOutcome) -> Result<Option<String>> {
+    let name = task.name();
     if let Some(warning) = outcome.warning {
         run.warn(format!("after the commit: {warning}"))?;
     }
     if !outcome.left_out.is_empty() {
-        let left_out = left(&outcome.left_out);
-        run.warn(format!("{name}: not in its commit: {left_out}"))?;
+        run.warn(format!("{name}: not in its commit: {}", left(&outcome.left_out)))?;
     }
     if !outcome.by_hooks.is_empty() {
-        let added = some_of(&outcome.by_hooks);
-        run.warn(format!("{name}: a hook added files to its commit: {added}"))?;
+        run.warn(format!("{name}: a hook added files to its commit: {}", some_of(&outcome.by_hooks)))?;
     }
     if let Some(commit) = outcome.hash.clone() {
-        run.tell(EventKind::Committed {
-            task: TaskRef::from(&claimed.task),
-            commit,
-            files: outcome.files.len(),
-        })?;
+        run.tell(EventKind::Committed { task: TaskRef::from(task), commit, files: outcome.files.len() })?;
     }
     Ok(outcome.hash)
 }
@@ -202,8 +186,7 @@ fn tell_of_commit(
 /// Records what is about to be committed, so that a commit whose maker dies is found.
 struct IntentRecorder<'c, 'a> {
     run: &'c mut RunContext<'a>,
-    task: &'c TaskId,
-    token: &'c Token,
+    claimed: &'c Claimed,
     error: Option<StoreError>,
 }
 
@@ -213,9 +196,8 @@ impl CommitWatch for IntentRecorder<'_, '_> {
     }
 
     fn intends(&mut self, intent: &CommitIntent) -> Result<(), GitError> {
-        let store = &mut self.run.store;
-        let recorded = store.set_commit_intent(self.task, self.token, intent);
-        recorded.map_err(|error| {
+        let Claimed { task, token, .. } = self.claimed;
+        self.run.store.set_commit_intent(&task.id, token, intent).map_err(|error| {
             self.error = Some(error);
             GitError::Interrupted
         })
@@ -226,14 +208,9 @@ impl CommitWatch for IntentRecorder<'_, '_> {
 pub(super) fn refused(output: String, fix: Option<String>) -> CommitFailure {
     let command = "git commit";
     let check = GateRecord {
-        command: command.into(),
-        outcome: GateOutcome::Failed,
-        ended: "failed".into(),
-        flaky: false,
         diagnosis: Box::new(diagnose(&output).of_gate(command)),
         output_tail: output,
-        touched: Vec::new(),
-        fix: None,
+        ..GateRecord::new(command, GateOutcome::Failed, "failed")
     };
     CommitFailure::Refused { check, fix }
 }

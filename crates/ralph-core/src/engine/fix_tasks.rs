@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use super::attempt_record::AttemptResult;
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use super::{RecoverySettings, RunSettings};
+use crate::capture::NOTHING_KNOWN;
 use crate::decide::{GivenUp, Policy, Settled};
 use crate::diagnose::fingerprint;
 use crate::event::{EventKind, TaskRef};
@@ -14,9 +15,7 @@ use crate::model::{ErrorType, GateOutcome, Key, MarkSource, NewTask, Outcome, Ta
 use crate::plan::import::{PROGRESS_MD, TASKS_MD};
 use crate::plan::tasks_md::Spec;
 use crate::project::Project;
-use crate::recovery::{
-    Evidence, Failure, FailureBlock, FinalState, FixTask, LimitReached, Original, next_fix,
-};
+use crate::recovery::{Failure, FailureFacts, FinalState, FixTask, LimitReached, Original, next_fix};
 use crate::store::{FixFamily, FixText, NewFix, RecoveryEnd, Store, StoreError, TaskNext};
 use crate::text::neutral::inert;
 use crate::text::{self, mask_secrets};
@@ -24,16 +23,11 @@ use crate::text::{self, mask_secrets};
 /// The longest output that goes with a failure object.
 const RAW_CHARS: usize = 10_000;
 const ERROR_CHARS: usize = 500;
-/// What a report says that knows nothing.
-const NOTHING_KNOWN: &str = "Task failed (no structured report)";
 
-/// What a failure asks for.
 enum Response {
     /// Nothing: the task is simply tried again.
     Retry,
-    /// A fix task comes first.
     Fix(Box<NewFix>),
-    /// The chain of fixes ends.
     End(RecoveryEnd, LimitReached),
 }
 
@@ -51,7 +45,6 @@ pub(super) struct FailurePlan {
 pub(super) struct PlanEffects {
     pub fix: Option<NewFix>,
     pub end: Option<RecoveryEnd>,
-    /// What is told after the attempt.
     pub events: Vec<EventKind>,
 }
 
@@ -59,9 +52,7 @@ pub(super) struct PlanEffects {
 #[derive(Clone, Copy)]
 pub struct FixPolicy<'a> {
     pub project: &'a Project,
-    /// How many attempts a task may have.
     pub policy: &'a Policy,
-    /// How far tasks are recovered.
     pub recovery: RecoverySettings,
     /// The same for the tasks of specs that have a say in it, by the path of their tasks.
     pub by_spec: &'a HashMap<String, RecoverySettings>,
@@ -81,12 +72,11 @@ impl<'a> FixPolicy<'a> {
     }
 }
 
-/// Why a task gets no further attempt without a person, where it gets none, and the end of the recovery chain it belongs
-/// to.
+/// Why a task gets no further attempt without a person, where it gets none, and the end of its recovery chain.
 pub(super) fn attempts_used_up(
     run: &RunContext<'_>,
     task: &Task,
-) -> Result<Option<(String, Option<RecoveryEnd>)>, EngineError> {
+) -> Result<Option<(String, Option<RecoveryEnd>)>> {
     let store = &*run.store;
     let used = store.attempts_used(&task.id)?;
     let policy = &run.settings.policy;
@@ -100,15 +90,8 @@ pub(super) fn attempts_used_up(
     let Some(reason) = policy.used_up(used, family.lineage.root(), last.as_deref()) else {
         return Ok(None);
     };
-    let is_alone = family.lineage.above.is_empty() && family.lineage.fixes.is_empty();
-    let end = (!is_alone).then(|| RecoveryEnd {
-        root: family.chain.last().unwrap_or(&task.id).clone(),
-        chain: family.chain.clone(),
-        reason: reason.clone(),
-        error: last.unwrap_or_default(),
-        end: FinalState::MaxLimit,
-    });
-    Ok(Some((reason, end)))
+    let end = family.end(task, reason.clone(), last.unwrap_or_default(), FinalState::MaxLimit);
+    Ok(Some((reason, Some(end).filter(|_| !family.is_alone()))))
 }
 
 impl FixPolicy<'_> {
@@ -123,9 +106,10 @@ impl FixPolicy<'_> {
     ) -> Result<FailurePlan, StoreError> {
         let family = store.fix_family(&task.id)?;
         let failure = failure(&family.lineage.failed, result);
-        let response = match may_fix {
-            true => self.response(store, task, result, &family, &failure, tried)?,
-            false => Response::Retry,
+        let response = if may_fix {
+            self.response(store, task, result, &family, &failure, tried)?
+        } else {
+            Response::Retry
         };
         Ok(FailurePlan { has_progress_log: self.has_progress_log(store, task)?, family, failure, response })
     }
@@ -156,25 +140,21 @@ impl FixPolicy<'_> {
             Err(limit) => {
                 let tried = tried.map(|tried| format!("tried {tried}"));
                 let reason: Vec<String> = limit.lines.iter().cloned().chain(tried).collect();
-                let end = family.end(task, reason.join("; "), failure, limit.end);
+                let end = family.end(task, reason.join("; "), failure.error.clone(), limit.end);
                 return Ok(Response::End(end, limit));
             }
         };
-        let report = result.report.as_ref();
-        let category = report.and_then(|report| report.error_category.clone());
-        let folder = spec_folder(store, task)?;
-        let fix = FixTask::new(
-            key,
-            failure,
-            &Original {
-                files: &task.files,
-                verify: task.verify.as_deref(),
-                spec_folder: folder.as_deref(),
-                error_category: category.as_deref(),
-            },
-        );
+        let category = result.report.as_ref().and_then(|report| report.error_category.clone());
+        let path = spec_path(store, task)?;
+        let folder = path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
+        let original = Original {
+            files: &task.files,
+            verify: task.verify.as_deref(),
+            spec_folder: folder,
+            error_category: category.as_deref(),
+        };
         Ok(Response::Fix(Box::new(NewFix {
-            task: task_of(&fix, task),
+            task: task_of(&FixTask::new(key, failure, &original), task),
             text: FixText {
                 original: failure.task_id.clone(),
                 error: failure.error.clone(),
@@ -194,20 +174,16 @@ impl FixPolicy<'_> {
 
     /// How far a task is recovered: its own spec's state file may have a say.
     fn recovery_of(&self, store: &Store, task: &Task) -> Result<RecoverySettings, StoreError> {
-        let path = match self.by_spec.is_empty() {
-            true => None,
-            false => spec_path(store, task)?,
-        };
-        let own = path.and_then(|path| self.by_spec.get(&path));
+        if self.by_spec.is_empty() {
+            return Ok(self.recovery);
+        }
+        let own = spec_path(store, task)?.and_then(|path| self.by_spec.get(&path));
         Ok(own.copied().unwrap_or(self.recovery))
     }
 
-    /// What the file of a task's spec holds now.
     fn spec_text(&self, store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
-        let path = spec_path(store, task)?;
-        let path = path.filter(|path| path.ends_with(".md"));
-        let path = path.map(|path| self.project.root().join(path));
-        let real = path.and_then(|path| self.real_paths.real(&path).ok());
+        let path = spec_path(store, task)?.filter(|path| path.ends_with(".md"));
+        let real = path.and_then(|path| self.real_paths.real(&self.project.root().join(path)).ok());
         Ok(real.and_then(|path| read_text(&path, Links::Refuse, Limit::TEXT).ok()))
     }
 }
@@ -237,25 +213,22 @@ impl FailurePlan {
         let mut effects = PlanEffects::default();
         match (&settled.next, &self.response) {
             (TaskNext::Pending, Response::Fix(fix)) if settled.counted => {
-                let key = fix.task.key.as_ref();
                 effects.events.push(EventKind::FixCreated {
                     task: TaskRef::from(task),
-                    fix: key.map(ToString::to_string).unwrap_or_default(),
+                    fix: fix.task.key.as_ref().map(ToString::to_string).unwrap_or_default(),
                     fix_title: fix.task.title.clone(),
                     failure: Box::new(self.failure.clone()),
                 });
                 effects.fix = Some(NewFix::clone(fix));
             }
             (TaskNext::Blocked { reason }, response) => {
-                let lineage = &self.family.lineage;
-                let is_alone = lineage.above.is_empty() && lineage.fixes.is_empty();
                 let lines = match (settled.given_up, response) {
                     (None, _) => None,
                     (Some(GivenUp::Recovery), Response::End(_, limit)) => Some(limit.lines.clone()),
                     (Some(GivenUp::TotalAttempts), _) => Some(vec![format!(
                         "ERROR: Max total attempts ({}) reached for task {}",
                         policy.max_total_attempts,
-                        lineage.root()
+                        self.root()
                     )]),
                     (Some(_), _) => {
                         let failures = settled.metrics.consecutive_failures;
@@ -264,13 +237,12 @@ impl FailurePlan {
                 };
                 let given_up = lines.map(|lines| EventKind::GivenUp { task: TaskRef::from(task), lines });
                 effects.events.extend(given_up);
-                let unknown = FinalState::Fail;
                 effects.end = match response {
                     Response::End(end, _) if settled.given_up == Some(GivenUp::Recovery) => Some(end.clone()),
-                    _ if is_alone => None,
+                    _ if self.family.is_alone() => None,
                     _ => {
-                        let failure = &self.failure;
-                        Some(self.family.end(task, reason.clone(), failure, unknown))
+                        let error = self.failure.error.clone();
+                        Some(self.family.end(task, reason.clone(), error, FinalState::Fail))
                     }
                 };
             }
@@ -281,27 +253,21 @@ impl FailurePlan {
 }
 
 impl FixFamily {
+    /// Whether the task neither fixes another nor has fixes.
+    fn is_alone(&self) -> bool {
+        self.lineage.above.is_empty() && self.lineage.fixes.is_empty()
+    }
+
     /// The end of the chain of fixes that a task belongs to.
-    fn end(&self, task: &Task, reason: String, failure: &Failure, end: FinalState) -> RecoveryEnd {
-        RecoveryEnd {
-            root: self.chain.last().unwrap_or(&task.id).clone(),
-            chain: self.chain.clone(),
-            reason,
-            error: failure.error.clone(),
-            end,
-        }
+    fn end(&self, task: &Task, reason: String, error: String, end: FinalState) -> RecoveryEnd {
+        let root = self.chain.last().unwrap_or(&task.id).clone();
+        RecoveryEnd { root, chain: self.chain.clone(), reason, error, end }
     }
 }
 
 fn spec_path(store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
     let root = store.fix_link(&task.id)?.and_then(|link| link.root);
     store.source_path(&root.unwrap_or_else(|| task.id.clone()))
-}
-
-/// The folder of the spec a task belongs to, directly or through the task it fixes.
-fn spec_folder(store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
-    let path = spec_path(store, task)?;
-    Ok(path.and_then(|path| Some(path.rsplit_once('/')?.0.to_owned())))
 }
 
 /// A task that was retried to its limit: what there is to say.
@@ -312,9 +278,10 @@ fn out_of_retries(task: &Task, attempts: u32, result: &AttemptResult, has_progre
     vec![
         format!("ERROR: Max retries reached for task {} after {attempts} attempt{plural}", task.name()),
         format!("Last failure: {}", text::one_line(why, 500)),
-        match has_progress_log {
-            true => "Review .progress.md Learnings section for failure details".to_owned(),
-            false => format!("Failure details: `ralph failures show {}`", task.name()),
+        if has_progress_log {
+            "Review .progress.md Learnings section for failure details".to_owned()
+        } else {
+            format!("Failure details: `ralph failures show {}`", task.name())
         },
         format!("Fix the issue manually, then `ralph run {}` to resume", task.name()),
     ]
@@ -337,35 +304,33 @@ fn seen_in(result: &AttemptResult, failure: &Failure) -> Option<String> {
 
 /// The failure object: the agent's own block, else the report.
 fn failure(key: &str, result: &AttemptResult) -> Failure {
-    let block = result.signals.failed_block.as_ref();
     let report = result.report.as_ref();
     let masked = |text: &str| mask_secrets(text).into_owned();
     // Masked before it is cut: half a key is none that is recognized.
     let cut = |text: &str, chars| text::cut_words(&mask_secrets(text), chars).into_owned();
-    let error = report.map(|report| {
+    let error = match (&result.verdict.error_type, &result.verdict.message) {
+        // How an agent was ended says nothing of why.
+        (Some(ErrorType::Timeout | ErrorType::IdleTimeout), Some(message)) => Some(message.as_str()),
         // What Ralph adds about the gate is no part of the error.
-        let why = report.why_it_failed.as_str();
-        why.split_once(" (the gate `").map_or(why, |(error, _)| error)
-    });
-    // How an agent was ended says nothing of why.
-    let late = matches!(result.verdict.error_type, Some(ErrorType::Timeout | ErrorType::IdleTimeout));
-    let error = match result.verdict.message.as_deref() {
-        Some(message) if late => Some(message),
-        _ => error,
+        _ => report.and_then(|report| report.why_it_failed.split(" (the gate `").next()),
     };
     let error = error.map(|error| cut(error, ERROR_CHARS));
-    let attempt = report.filter(|report| !report.auto);
-    Failure::of(Evidence {
-        key: key.to_owned(),
-        failed_block: block.map(|block| FailureBlock {
+    let raw_output = cut(&result.said, RAW_CHARS);
+    if let Some(block) = &result.signals.failed_block {
+        let facts = FailureFacts {
             error: block.error.as_deref().map(|error| cut(error, ERROR_CHARS)),
             attempted_fix: block.attempted_fix.as_deref().map(masked),
             status: block.status.as_deref().map(masked),
-        }),
-        best_error: error.filter(|error| error != NOTHING_KNOWN),
-        best_attempt: attempt.map(|report| masked(&report.what_was_tried)),
-        raw_output: cut(&result.said, RAW_CHARS),
-    })
+        };
+        return Failure::of_block(key, facts, raw_output);
+    }
+    let attempt = report.filter(|report| !report.auto);
+    let facts = FailureFacts {
+        error: error.filter(|error| error != NOTHING_KNOWN),
+        attempted_fix: attempt.map(|report| masked(&report.what_was_tried)),
+        status: None,
+    };
+    Failure::without_block(key, facts, raw_output)
 }
 
 fn task_of(fix: &FixTask, original: &Task) -> NewTask {

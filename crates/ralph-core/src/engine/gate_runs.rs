@@ -7,7 +7,7 @@ use super::agent_session::Session;
 use super::fix_tasks::SAID;
 use super::readiness::told_gate_fix;
 use super::run_context::{RunContext, shown_command};
-use super::run_end::{EngineError, millis};
+use super::run_end::{Result, millis};
 use crate::decide::{claims_done, gave_no_signal};
 use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};
@@ -16,35 +16,11 @@ use crate::model::{GateOutcome, GateRecord, GitRecord, Task};
 use crate::signals::Signals;
 use crate::store::Claimed;
 
-/// What the gates of a run have shown so far.
 #[derive(Default)]
 pub(super) struct Gates {
     /// Programs that broke a gate in this run.
     missing_programs: BTreeSet<String>,
     accept_green_told: bool,
-}
-
-/// What came of the gate after an attempt.
-pub(super) enum GateRun {
-    /// There is none, or it is switched off.
-    Absent,
-    NotRun,
-    Ran(GateRecord),
-    Interrupted,
-    /// Its shell could not be started.
-    NotStarted(String),
-}
-
-/// What the gate said before an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Precheck {
-    /// None was asked for.
-    NotMade,
-    Made {
-        green: bool,
-    },
-    /// Ralph was told to stop meanwhile.
-    Interrupted,
 }
 
 impl Gates {
@@ -56,56 +32,40 @@ impl Gates {
         session: &Session,
         signals: &Signals,
         git: &GitRecord,
-    ) -> Result<GateRun, EngineError> {
-        let Some(command) = gate_of(run, claimed) else {
-            return Ok(GateRun::Absent);
-        };
+    ) -> Result<Option<GateResult>> {
         let (stop, report) = (session.stop, &session.report);
-        if !claims_done(stop, report, signals) && !gave_no_signal(stop, report, signals) {
-            return Ok(GateRun::NotRun);
-        }
+        let wanted = claims_done(stop, report, signals) || gave_no_signal(stop, report, signals);
+        let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
+            return Ok(None);
+        };
         let retries = run.settings.gate.retries;
-        match run.run_gate(claimed, &command, retries)? {
-            GateResult::Interrupted => Ok(GateRun::Interrupted),
-            GateResult::NotStarted(why) => Ok(GateRun::NotStarted(why)),
+        Ok(Some(match run.run_gate(claimed, &command, retries)? {
             GateResult::Ran(record) => {
                 let record = failed_differently_if_fixed(run, claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
-                Ok(GateRun::Ran(GateRecord { touched: gate::touched(&command, changed), ..record }))
+                GateResult::Ran(GateRecord { touched: gate::touched(&command, changed), ..record })
             }
-        }
+            not_run => not_run,
+        }))
     }
 
-    /// A gate that is green before the first attempt proves nothing afterwards; people should know. Where a green gate can
-    /// stand for a signal, it is run before every attempt.
-    pub(super) fn precheck(
-        &self,
-        run: &mut RunContext<'_>,
-        claimed: &Claimed,
-    ) -> Result<Precheck, EngineError> {
+    /// The gate before an attempt, where the settings want that. One that is green before the first attempt proves nothing
+    /// afterwards; people should know. Where a green gate can stand for a signal, it is run before every attempt.
+    pub(super) fn precheck(&self, run: &mut RunContext<'_>, claimed: &Claimed) -> Result<Option<GateResult>> {
         let settings = &run.settings.gate;
         let is_first = claimed.tries.counted == 0;
         let wanted = settings.accept_green || (settings.precheck && is_first);
         let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
-            return Ok(Precheck::NotMade);
+            return Ok(None);
         };
-        match run.run_gate(claimed, &command, 0)? {
-            GateResult::Interrupted => Ok(Precheck::Interrupted),
-            // The gate after the attempt will say so too, and that one stops the run.
-            GateResult::NotStarted(_) => Ok(Precheck::NotMade),
-            GateResult::Ran(record) => {
-                let green = record.outcome == GateOutcome::Passed;
-                if green && is_first {
-                    let task = TaskRef::from(&claimed.task);
-                    let command = shown_command(&command);
-                    run.tell(EventKind::GateGreenBefore { task, command })?;
-                }
-                Ok(Precheck::Made { green })
-            }
+        let result = run.run_gate(claimed, &command, 0)?;
+        if is_first && matches!(&result, GateResult::Ran(gate) if gate.outcome == GateOutcome::Passed) {
+            let task = TaskRef::from(&claimed.task);
+            run.tell(EventKind::GateGreenBefore { task, command: shown_command(&command) })?;
         }
+        Ok(Some(result))
     }
 
-    /// Remembers the missing programs of a gate that broke.
     pub(super) fn note_broken(&mut self, run: &RunContext<'_>, claimed: &Claimed) {
         let command = gate_of(run, claimed).unwrap_or_default();
         let problem = gate::sure_to_break(&command, run.work_tree, &[]);
@@ -114,11 +74,7 @@ impl Gates {
 
     /// Why no attempt is made on a task: it was added during the run without the gate that the settings require, or its gate
     /// needs a program that broke another gate of this run, is still missing, and is not what the task is about.
-    pub(super) fn cannot_run(
-        &self,
-        run: &RunContext<'_>,
-        claimed: &Claimed,
-    ) -> Result<Option<String>, EngineError> {
+    pub(super) fn cannot_run(&self, run: &RunContext<'_>, claimed: &Claimed) -> Result<Option<String>> {
         let Some(command) = gate_of(run, claimed) else {
             let name = claimed.task.name();
             let reason = format!(
@@ -131,16 +87,14 @@ impl Gates {
         let problem = gate::sure_to_break(&command, run.work_tree, &texts);
         let is_known = |program: &String| self.missing_programs.contains(program);
         let problem = problem.filter(|problem| problem.program.as_ref().is_some_and(is_known));
-        Ok(problem.map(|problem| {
-            let command = shown_command(&command);
-            let fix = told_gate_fix(&claimed.task, &problem.fix);
-            let why = problem.why;
+        Ok(problem.map(|gate::Broken { why, fix, .. }| {
+            let (command, fix) = (shown_command(&command), told_gate_fix(&claimed.task, &fix));
             format!("the gate `{command}` cannot run: {why}; {fix}")
         }))
     }
 
     /// Tells people once how a gate that passes can stand for a forgotten signal.
-    pub(super) fn tell_of_accept_green(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+    pub(super) fn tell_of_accept_green(&mut self, run: &mut RunContext<'_>) -> Result {
         if self.accept_green_told || run.settings.gate.accept_green {
             return Ok(());
         }
@@ -160,11 +114,7 @@ fn gate_of(run: &RunContext<'_>, claimed: &Claimed) -> Option<String> {
 }
 
 /// A fix task has done its work when its original's gate fails in another way than before.
-fn failed_differently_if_fixed(
-    run: &RunContext<'_>,
-    claimed: &Claimed,
-    record: GateRecord,
-) -> Result<GateRecord, EngineError> {
+fn failed_differently_if_fixed(run: &RunContext<'_>, claimed: &Claimed, record: GateRecord) -> Result<GateRecord> {
     if record.outcome != GateOutcome::Failed {
         return Ok(record);
     }
@@ -204,7 +154,7 @@ impl RunContext<'_> {
     }
 
     /// All that may name what a task is to write. A fix task is to write what its original is.
-    fn task_texts(&self, task: &Task) -> Result<Vec<String>, EngineError> {
+    fn task_texts(&self, task: &Task) -> Result<Vec<String>> {
         let mut texts = gate::task_texts(task);
         let link = self.store.fix_link(&task.id)?;
         if let Some(original) = link.and_then(|link| link.original) {
@@ -213,13 +163,7 @@ impl RunContext<'_> {
         Ok(texts)
     }
 
-    /// Runs a gate to its end and tells of it.
-    pub(super) fn run_gate(
-        &mut self,
-        claimed: &Claimed,
-        command: &str,
-        retries: u32,
-    ) -> Result<GateResult, EngineError> {
+    pub(super) fn run_gate(&mut self, claimed: &Claimed, command: &str, retries: u32) -> Result<GateResult> {
         let gate = Gate {
             command,
             dir: self.work_tree,

@@ -5,51 +5,41 @@ use std::time::Instant;
 use rustix::process::Pid;
 
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun};
+use super::run_end::{Result, StopRun};
 use crate::agent::{DelayedInterrupt, Interrupt};
 use crate::event::{EventKind, RunEvent};
 use crate::exit::RunExit;
-use crate::hooks::{self, HookCall, HookPoint, HookProgress, OnHookFailure};
+use crate::hooks::{self, HookCall, HookPoint, HookProgress};
 use crate::host::process_owner;
 use crate::store::Owner;
 
 impl RunContext<'_> {
     /// Runs the hook before something; a failing one may end the run.
-    pub(super) fn hook_before(
-        &mut self,
-        point: HookPoint,
-        event: &RunEvent,
-    ) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn hook_before(&mut self, point: HookPoint, event: &RunEvent) -> Result {
         let told = self.interrupt.clone();
         let Err(why) = self.hook(point, event, &told, |_| {})? else {
-            return Ok(None);
+            return Ok(());
         };
         let interrupted = self.interrupt.first().is_some();
-        if interrupted || self.settings.hooks.on_failure == OnHookFailure::Report {
-            self.tell_hook_failed(point, why)?;
-            return Ok(None);
+        if interrupted || !self.settings.hooks.veto {
+            return self.tell(EventKind::HookFailed { hook: point, message: why });
         }
         // The end of the run says it.
         let name = point.name();
         let reason = format!("the {name} hook vetoed the run: {why}");
         let hint = format!("fix [hooks] {name} in .ralph.toml, or set veto = false there");
-        Ok(Some(StopRun::new(RunExit::Aborted, reason).with_hint(hint)))
+        Err(StopRun::new(RunExit::Aborted, reason).with_hint(hint).into())
     }
 
     /// Runs the hook after something, also when Ralph was told to stop: then it has the grace period, and none when
     /// Ralph was told twice.
-    pub(super) fn hook_after(&mut self, point: HookPoint, event: &RunEvent) -> Result<(), EngineError> {
-        let told = self.interrupt.clone();
-        let mut delayed = DelayedInterrupt::new(told, self.settings.grace);
+    pub(super) fn hook_after(&mut self, point: HookPoint, event: &RunEvent) -> Result {
+        let mut delayed = DelayedInterrupt::new(self.interrupt.clone(), self.settings.grace);
         let told = delayed.interrupt().clone();
         match self.hook(point, event, &told, |now| delayed.update(now))? {
             Ok(()) => Ok(()),
-            Err(why) => self.tell_hook_failed(point, why),
+            Err(why) => self.tell(EventKind::HookFailed { hook: point, message: why }),
         }
-    }
-
-    fn tell_hook_failed(&mut self, hook: HookPoint, message: String) -> Result<(), EngineError> {
-        self.tell(EventKind::HookFailed { hook, message })
     }
 
     /// Records the process of a hook. One that could not be recorded runs all the same, but its commands of Ralph may then be
@@ -67,7 +57,7 @@ impl RunContext<'_> {
         event: &RunEvent,
         interrupt: &Interrupt,
         mut while_running: impl FnMut(Instant),
-    ) -> Result<Result<(), String>, EngineError> {
+    ) -> Result<Result<(), String>> {
         let settings = self.settings;
         let Some(command) = settings.hooks.at(point) else {
             return Ok(Ok(()));
@@ -95,9 +85,10 @@ impl RunContext<'_> {
                 while_running(Instant::now());
             }
         };
-        let result = match is_hurried {
-            true => Err("was not run: Ralph was interrupted twice".to_owned()),
-            false => hooks::run(&call, interrupt, &mut on_progress),
+        let result = if is_hurried {
+            Err("was not run: Ralph was interrupted twice".to_owned())
+        } else {
+            hooks::run(&call, interrupt, &mut on_progress)
         };
         if let Some(process) = process {
             self.store.forget_hook(&process)?;

@@ -1,24 +1,25 @@
 //! Attempts whose process died: found, recorded once, and their tasks freed.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::agent_session::signal_scope;
 use super::attempt_record::{AttemptResult, add_session, begun, status_of};
 use super::fix_tasks::FixPolicy;
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun, millis};
+use super::run_end::{Result, StopRun, millis};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
 use crate::capture;
-use crate::decide::{Effects, GivenUp, settle};
+use crate::decide::{Effects, settle};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::evidence::Verdict;
 use crate::git::{Git, GitError, GitFault, GitLimits};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{Attempt, ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Task, Timestamp};
+use crate::model::{ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Task, Timestamp};
 use crate::signals;
-use crate::store::{Capture, Claim, Purpose, Random, Store, StoreError};
+use crate::store::{Claim, Purpose, Random, Store, StoreError};
 
 /// How long processes of a dead run have between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -29,7 +30,6 @@ pub struct LostAttempts<'a> {
     pub fix_policy: FixPolicy<'a>,
     pub store: &'a mut Store,
     pub host: &'a dyn Host,
-    /// Whose logs can be read.
     pub agents: &'a [&'a Agent],
     /// Failures in a row, over all tasks, that may open the breaker.
     pub breaker_threshold: u32,
@@ -37,13 +37,11 @@ pub struct LostAttempts<'a> {
     pub random: Random<'a>,
     /// The run that asks, if one does.
     pub own_run: Option<&'a RunId>,
-    /// Whether Ralph is to stop.
     pub interrupt: Interrupt,
 }
 
 #[derive(Debug, Default)]
 pub struct LostReport {
-    /// Attempts that were recorded as lost.
     pub events: Vec<RunEvent>,
     /// When the last of them last gave a sign of life.
     pub last_sign: Option<Timestamp>,
@@ -51,14 +49,6 @@ pub struct LostReport {
     pub processes_ended: usize,
     /// Attempts that stay claimed because git does not say whether their work was committed, and why.
     pub undecided: Vec<(String, GitError)>,
-}
-
-/// An attempt that was found lost.
-#[derive(Default)]
-struct Lost {
-    events: Vec<RunEvent>,
-    last_sign: Option<Timestamp>,
-    undecided: Option<(String, GitError)>,
 }
 
 impl LostAttempts<'_> {
@@ -75,28 +65,21 @@ impl LostAttempts<'_> {
             .filter(|claim| Some(&claim.run_id) != self.own_run)
             .filter(|claim| is_stale(claim, self.host.liveness(&claim.owner), self.now))
             .collect();
-        let mut recovered = LostReport { processes_ended: self.close_dead_runs()?, ..LostReport::default() };
+        let mut report = LostReport { processes_ended: self.close_dead_runs()?, ..LostReport::default() };
         self.forget_dead_hooks()?;
         for claim in stale {
             let recorded = match claim.purpose {
                 // Nothing was tried; the gate is simply due again.
-                Purpose::ParentGate => {
-                    self.store.release(&claim.task_id, &claim.token).map(|()| Lost::default())
-                }
-                Purpose::Attempt => self.capture_lost(&claim, event),
+                Purpose::ParentGate => self.store.release(&claim.task_id, &claim.token),
+                Purpose::Attempt => self.capture_lost(&claim, event, &mut report),
             };
             match recorded {
-                Ok(lost) => {
-                    recovered.last_sign = recovered.last_sign.max(lost.last_sign);
-                    recovered.events.extend(lost.events);
-                    recovered.undecided.extend(lost.undecided);
-                }
                 // Another process was quicker.
-                Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
+                Ok(()) | Err(StoreError::ClaimMoved(_) | StoreError::UnknownTask(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(recovered)
+        Ok(report)
     }
 
     /// What a dead run's agents still do must end before their tasks are given to others.
@@ -130,14 +113,16 @@ impl LostAttempts<'_> {
         &mut self,
         claim: &Claim,
         event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
-    ) -> Result<Lost, StoreError> {
+        found: &mut LostReport,
+    ) -> Result<(), StoreError> {
         let task = self.store.task(claim.task_id.as_str())?;
         let (said, written) = self.read_lost_log(claim);
         let committed = match self.committed(claim)? {
             Ok(committed) => committed,
             // Recorded as lost, its work might be committed a second time.
             Err(error) => {
-                return Ok(Lost { undecided: Some((task.name().to_owned(), error)), ..Lost::default() });
+                found.undecided.push((task.name().to_owned(), error));
+                return Ok(());
             }
         };
         // It is done where its work was committed, for that comes last, after its signal and its gate.
@@ -160,22 +145,14 @@ impl LostAttempts<'_> {
         }
         attempt.summary = attempt.summary.filter(|_| done);
         attempt.set_git(git);
-        let gate = match done {
-            true => self.passed_gate(claim, &task)?,
-            false => None,
-        };
+        let gate = if done { self.passed_gate(claim, &task)? } else { None };
         let verdict = match done {
             true => Verdict::done(),
-            false => Verdict {
-                outcome: Outcome::Error,
-                error_type: Some(ErrorType::Lost),
-                message: Some(capture::DIED.to_owned()),
-                abort: false,
-            },
+            false => Verdict::new(Outcome::Error, ErrorType::Lost, capture::DIED),
         };
         let report = (!done).then(capture::lost_report);
-        let signals = said.map(|said| signals::parse(&said.result_text, &scope(&task)));
-        let signals = signals.unwrap_or_default();
+        let scope = signal_scope(&task, &[]);
+        let signals = said.map(|said| signals::parse(&said.result_text, &scope)).unwrap_or_default();
         let result = AttemptResult {
             learnings: capture::learnings(&signals.learnings),
             ..AttemptResult::new(attempt, verdict, gate.as_ref(), report)
@@ -192,32 +169,20 @@ impl LostAttempts<'_> {
         let (id, token) = (&claim.task_id, &claim.token);
         let captured = self.store.capture(id, token, self.random, |before| {
             let settled = settle(&result.verdict, &effects, before, policy);
-            let plan = plan.effects(&task, &result, &settled, policy);
-            let found = EventKind::LostFound {
+            let mut plan = plan.effects(&task, &result, &settled, policy);
+            let lost = EventKind::LostFound {
                 task: TaskRef::from(&task),
                 lost_run_id: claim.run_id.clone(),
                 counted: settled.counted,
                 status: status_of(&settled.next).0,
                 verified: result.attempt.verified,
             };
-            let events = [found].into_iter().chain(plan.events);
-            Capture {
-                attempt: Attempt { counted: settled.counted, ..result.attempt.clone() },
-                report: result.report.clone().filter(|_| settled.counted),
-                learnings: result.learnings.clone(),
-                lesson: None,
-                metrics: settled.metrics,
-                next: settled.next,
-                gave_up: settled.given_up == Some(GivenUp::Retries),
-                fix: plan.fix,
-                recovery_end: plan.end,
-                changes: Vec::new(),
-                breaker: settled.breaker,
-                own_work: false,
-                events: events.filter_map(event).collect(),
-            }
+            let told = [lost].into_iter().chain(std::mem::take(&mut plan.events));
+            result.capture(settled, plan, told.filter_map(event).collect())
         })?;
-        Ok(Lost { last_sign: Some(captured.attempt.ended_at()), events: captured.events, undecided: None })
+        found.last_sign = found.last_sign.max(Some(captured.attempt.ended_at()));
+        found.events.extend(captured.events);
+        Ok(())
     }
 
     /// The gate of a lost attempt, where the run had told that it passed.
@@ -229,16 +194,9 @@ impl LostAttempts<'_> {
             Some(EventKind::GateFinished { task: of, outcome: GateOutcome::Passed, flaky, .. })
                 if of.task_id == task.id =>
             {
-                Some(GateRecord {
-                    command: crate::text::one_line(task.verify.as_deref().unwrap_or_default(), 200),
-                    outcome: GateOutcome::Passed,
-                    ended: "exited with code 0".into(),
-                    flaky,
-                    diagnosis: Box::default(),
-                    output_tail: String::new(),
-                    touched: Vec::new(),
-                    fix: None,
-                })
+                let command = task.verify.as_deref().unwrap_or_default();
+                let passed = GateRecord::new(command, GateOutcome::Passed, "exited with code 0");
+                Some(GateRecord { flaky, ..passed })
             }
             _ => None,
         })
@@ -249,16 +207,11 @@ impl LostAttempts<'_> {
         let Some(intent) = self.store.commit_intent(&claim.task_id)? else {
             return Ok(Ok(None));
         };
-        let root = || self.fix_policy.project.root().to_owned();
-        let dir = claim
-            .attempt
-            .work_dir
-            .as_ref()
-            .map(PathBuf::from)
-            // The project may have been moved since.
-            .filter(|dir| dir.is_dir())
-            .unwrap_or_else(root);
-        let git = match Git::open(&dir, self.limits()) {
+        // The project may have been moved since.
+        let dir = claim.attempt.work_dir.as_ref().map(Path::new).filter(|dir| dir.is_dir());
+        let dir = dir.unwrap_or(self.fix_policy.project.root());
+        let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
+        let git = match Git::open(dir, limits) {
             Ok(Some(git)) => git,
             Ok(None) => return Ok(Ok(None)),
             Err(error) => return Ok(Err(error)),
@@ -274,14 +227,9 @@ impl LostAttempts<'_> {
         })
     }
 
-    fn limits(&self) -> GitLimits {
-        GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() }
-    }
-
     fn agent_of(&self, claim: &Claim) -> Option<&Agent> {
         let name = claim.attempt.agent.as_deref()?;
-        let own = |agent: &&&Agent| agent.name() == name;
-        self.agents.iter().find(own).copied()
+        self.agents.iter().copied().find(|agent| agent.name() == name)
     }
 
     /// What the log of a lost attempt says, and when it was last written to.
@@ -301,35 +249,22 @@ impl LostAttempts<'_> {
     }
 }
 
-fn scope(task: &Task) -> signals::Scope<'_> {
-    signals::Scope {
-        task_id: task.id.as_str(),
-        task_key: task.key.as_ref().map(|key| key.as_str()),
-        ladder: &[],
-    }
-}
-
 impl RunContext<'_> {
     /// Records what other runs lost, and tells of it. Where git does not say whether lost work was committed, the run ends:
     /// it would wait for that claim for as long as git does not answer.
-    pub(super) fn record_lost_attempts(&mut self) -> Result<Option<StopRun>, EngineError> {
-        let now = self.clock.now();
-        let (id, seq) = (&self.id, &mut self.seq);
+    pub(super) fn record_lost_attempts(&mut self) -> Result {
         let recorded = LostAttempts {
             fix_policy: FixPolicy::new(self.project, self.settings, &self.real_paths),
             store: self.store,
             host: self.host,
             agents: self.known_agents,
             breaker_threshold: self.settings.breaker.threshold,
-            now,
+            now: self.clock.now(),
             random: self.random,
-            own_run: Some(id),
+            own_run: Some(&self.id),
             interrupt: self.interrupt.clone(),
         }
-        .record(&mut |kind| {
-            *seq += 1;
-            Some(RunEvent::new(*seq, now, id, kind))
-        })?;
+        .record(&mut |kind| Some(self.events.event(kind)))?;
         self.lost_until = self.lost_until.max(recorded.last_sign);
         for event in &recorded.events {
             self.observer.event(event);
@@ -342,14 +277,14 @@ impl RunContext<'_> {
         let undecided = recorded.undecided.into_iter();
         // The loop sees the signal itself.
         let mut faults = undecided.filter(|(_, error)| !matches!(error, GitError::Interrupted));
-        Ok(faults.next().map(|(name, error)| {
-            let reason = format!(
-                "Ralph crashed while committing the work of {name}, and git cannot tell whether the commit \
-                 was made: {error}"
-            );
-            let remedy = error.remedy();
-            let remedy = remedy.unwrap_or_else(|| "fix what git reports".to_owned());
-            StopRun::error(reason).with_hint(format!("{remedy}; then `ralph run` again"))
-        }))
+        let Some((name, error)) = faults.next() else {
+            return Ok(());
+        };
+        let reason = format!(
+            "Ralph crashed while committing the work of {name}, and git cannot tell whether the commit \
+             was made: {error}"
+        );
+        let remedy = error.remedy().unwrap_or_else(|| "fix what git reports".to_owned());
+        Err(StopRun::error(reason).with_hint(format!("{remedy}; then `ralph run` again")).into())
     }
 }

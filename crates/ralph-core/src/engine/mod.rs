@@ -13,7 +13,6 @@ mod budgets;
 #[cfg(test)]
 mod clock_tests;
 mod commits;
-mod exchange;
 mod fix_tasks;
 mod gate_runs;
 mod hook_calls;
@@ -28,6 +27,7 @@ mod run;
 mod run_context;
 mod run_end;
 mod settings;
+mod shared_file;
 mod state_md;
 mod team;
 mod upkeep;

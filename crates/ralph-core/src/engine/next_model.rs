@@ -70,11 +70,10 @@ impl Prompter<'_> {
                 max_attempts: self.settings.policy.max_attempts.saturating_add(above),
             },
         };
-        let experience = if needs_experience(&bare) {
-            Experience::gather(self.store, self.agent, strategy, task)?
-        } else {
-            Experience::default()
-        };
+        let mut experience = Experience::default();
+        if needs_experience(&bare) {
+            experience.gather(self.store, self.agent, strategy, task)?;
+        }
         let question = ModelQuestion {
             neighbours: &experience.neighbours,
             recent: experience.recent,
@@ -87,28 +86,33 @@ impl Prompter<'_> {
 }
 
 /// Tasks like this one, how things go lately, and what is believed of the models.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 struct Experience {
-    pub neighbours: Vec<Neighbour>,
-    pub recent: Recent,
-    pub beliefs: Option<Beliefs>,
+    neighbours: Vec<Neighbour>,
+    recent: Recent,
+    beliefs: Option<Beliefs>,
 }
 
 impl Experience {
-    fn gather(store: &Store, agent: &Agent, strategy: Strategy, task: &Task) -> Result<Self, StoreError> {
+    fn gather(
+        &mut self,
+        store: &Store,
+        agent: &Agent,
+        strategy: Strategy,
+        task: &Task,
+    ) -> Result<(), StoreError> {
         let profile = Profile::of(task);
         let frequencies = store.frequencies(profile.terms())?;
         let found = store.tried(&lookup(&profile, &frequencies), &task.id, MOST_CANDIDATES)?;
-        let mut experience =
-            Self { neighbours: neighbours(&profile, found, &frequencies), ..Self::default() };
+        self.neighbours = neighbours(&profile, found, &frequencies);
         if strategy == Strategy::Adaptive {
             let mut beliefs = store.beliefs(agent.name())?;
             beliefs.set_prices(agent.ladder(), output_prices(&agent.prices()));
-            experience.beliefs = Some(beliefs);
+            self.beliefs = Some(beliefs);
         } else {
-            experience.recent = store.recent(RECENT_WINDOW)?;
+            self.recent = store.recent(RECENT_WINDOW)?;
         }
-        Ok(experience)
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Changes of the plan that agents ask for: each is checked, and granted or refused.
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
 use crate::model::{Outcome, Task};
@@ -18,11 +18,7 @@ pub(super) fn keeps_task_open(change: &PlanChange) -> bool {
 }
 
 /// What became of the changes that the last attempt asked for.
-pub(super) fn tell_of_changes(
-    run: &mut RunContext<'_>,
-    task: &Task,
-    asked: usize,
-) -> Result<(), EngineError> {
+pub(super) fn tell_of_changes(run: &mut RunContext<'_>, task: &Task, asked: usize) -> Result {
     if asked == 0 {
         return Ok(());
     }
@@ -46,7 +42,7 @@ pub(super) fn requested_changes(
     claimed: &Claimed,
     verdict: &Verdict,
     result_text: &str,
-) -> Result<Vec<PlanChange>, EngineError> {
+) -> Result<Vec<PlanChange>> {
     let requests = plan_requests(result_text);
     if requests.is_empty() || !verdict.counts() {
         return Ok(Vec::new());

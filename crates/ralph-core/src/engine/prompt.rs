@@ -14,13 +14,14 @@ use crate::memory::prompt::{
 };
 use crate::memory::recall::weights::CANDIDATES;
 use crate::memory::recall::{Candidate, Fate, Ranked, RecallPolicy, RecallQuery, lookup, ranking, terms};
-use crate::model::{GateOutcome, LearningId, ModelChoice, Outcome, Status, Task, TaskMetrics, Timestamp};
+use crate::model::{
+    GateOutcome, LearningId, ModelChoice, Outcome, Status, Task, TaskId, TaskMetrics, Timestamp,
+};
 use crate::project::Project;
 use crate::signals::plan_request_instructions;
 use crate::store::{PastFailure, RunRates, Store, StoreError};
 use crate::text::{invisible_escaped, mask_secrets};
 
-/// Why a prompt could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     #[error(transparent)]
@@ -34,7 +35,6 @@ pub enum PromptError {
 
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// The model it is for, and why.
     pub choice: ModelChoice,
     /// Why there should be no attempt: a person is worth more.
     pub ask_human: Option<String>,
@@ -50,7 +50,6 @@ pub struct Prompt {
     pub learnings: Vec<LearningId>,
     /// What the memory part was made of.
     pub explanation: Explanation,
-    /// The learnings that were considered.
     pub recalled: Recalled,
 }
 
@@ -88,7 +87,6 @@ fn template(
 /// Failures of other tasks of the phase that a prompt may show.
 const MOST_PHASE_FAILURES: u32 = 100;
 
-/// Makes prompts from what is stored.
 pub struct Prompter<'a> {
     pub templates: &'a Templates,
     pub project: &'a Project,
@@ -137,10 +135,12 @@ impl Prompter<'_> {
             unreported && last.attempt.gate == Some(GateOutcome::Passed)
         });
         let task_data = self.task_part(task)?;
-        let recalled = self.recall(task, &task_data, failures.last())?;
+        let policy = RecallPolicy { max: self.settings.memory.max_learnings, ..RecallPolicy::default() };
+        let query = question(task, task_data.parent.as_ref(), failures.last());
+        let recalled = recall(self.store, &query, self.now, None, &policy)?;
         let memory = Memory {
-            attempts: failures.into_iter().map(past_attempt).collect(),
             learnings: recalled.chosen().map(|(_, candidate)| candidate.clone()).collect(),
+            attempts: failures.into_iter().map(past_attempt).collect(),
             status: LoopStatus {
                 iteration,
                 limit: self.settings.limit,
@@ -159,12 +159,14 @@ impl Prompter<'_> {
             agents_md: Some(self.settings.agents_md.clone().unwrap_or_default()),
         };
         let rendered = render_memory(&memory, &self.settings.memory);
-        let template = &self.templates.task;
-        let task_part = render_task(&task_data, &rendered.text, template)?;
-        let task_part = match only_the_signal_is_missing {
-            true => format!("{}\n\n{task_part}", green_gate(task)),
-            false => task_part,
-        };
+        let mut task_part = render_task(&task_data, &rendered.text, &self.templates.task)?;
+        if only_the_signal_is_missing {
+            task_part = format!(
+                "**The gate passed after the last attempt, but that attempt ended without a completion signal.** Check that the \
+                 task is complete. If it is, change nothing and end with `<task-done>{}</task-done>` on a line of its own.\n\n{task_part}",
+                task.id
+            );
+        }
         let rules = self.rules(task, stuck)?;
         Ok(Prompt {
             choice,
@@ -180,29 +182,16 @@ impl Prompter<'_> {
         })
     }
 
-    fn recall(
-        &self,
-        task: &Task,
-        part: &TaskPart,
-        last: Option<&PastFailure>,
-    ) -> Result<Recalled, StoreError> {
-        let parent = part.parent.as_ref();
-        let parent = parent.map(|parent| (parent.title.as_str(), parent.description.as_str()));
-        let policy = RecallPolicy { max: self.settings.memory.max_learnings, ..RecallPolicy::default() };
-        recall(self.store, &question(task, parent, last), self.now, None, &policy)
-    }
-
     fn rules(&self, task: &Task, may_change: bool) -> Result<String, PromptError> {
         let gate = &self.settings.gate;
         let verify = task.verify.as_deref().or(gate.verify.as_deref()).filter(|_| gate.enabled);
         // What may be secret in it stays in the environment of the gate, where the agent can run it.
         let verify = verify.map(|command| mask_secrets(&invisible_escaped(command)).into_owned());
-        let verify = verify.as_deref();
         Ok(self.templates.rules.render(RulesData {
             task_id: task.id.as_str(),
             task_key: task.key.as_ref().map(|key| key.as_str()),
             models: self.agent.ladder(),
-            verify,
+            verify: verify.as_deref(),
             files: &task.files,
             recovery: self.settings.recovery.enabled
                 || self.settings.recovery_by_spec.values().any(|spec| spec.enabled),
@@ -211,23 +200,15 @@ impl Prompter<'_> {
     }
 
     fn task_part(&self, task: &Task) -> Result<TaskPart, PromptError> {
-        let parent = match &task.parent_id {
-            // A parent that an old file names but does not hold.
-            Some(id) => match self.store.task(id.as_str()) {
-                Ok(parent) => Some(ParentPart { title: parent.title, description: parent.description }),
-                Err(StoreError::UnknownTask(_)) => None,
-                Err(error) => return Err(error.into()),
-            },
-            None => None,
+        // An old file may name a task that it does not hold.
+        let known = |id: &TaskId| match self.store.task(id.as_str()) {
+            Err(StoreError::UnknownTask(_)) => Ok(None),
+            other => other.map(Some),
         };
+        let parent = task.parent_id.as_ref().map(known).transpose()?.flatten();
         let mut prerequisites = Vec::new();
         for id in &task.depends_on {
-            let done = match self.store.task(id.as_str()) {
-                Ok(done) => done,
-                Err(StoreError::UnknownTask(_)) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            if done.status == Status::Done {
+            if let Some(done) = known(id)?.filter(|task| task.status == Status::Done) {
                 let summary = self.store.summary(id)?;
                 prerequisites.push(Prerequisite { id: id.to_string(), title: done.title, summary });
             }
@@ -239,7 +220,7 @@ impl Prompter<'_> {
             done_when: task.done_when.clone(),
             commit: task.commit.clone(),
             further: self.further(task)?,
-            parent,
+            parent: parent.map(|task| ParentPart { title: task.title, description: task.description }),
             prerequisites,
             specs_dir: self.project.specs(),
         })
@@ -276,15 +257,6 @@ impl Prompter<'_> {
     }
 }
 
-/// What the next attempt reads first after one that passed the gate and forgot its signal.
-fn green_gate(task: &Task) -> String {
-    format!(
-        "**The gate passed after the last attempt, but that attempt ended without a completion signal.** Check that the \
-         task is complete. If it is, change nothing and end with `<task-done>{}</task-done>` on a line of its own.",
-        task.id
-    )
-}
-
 /// What was tried, by the reports; else what was changed.
 fn approaches(failures: &[PastFailure]) -> Vec<String> {
     let reports = failures.iter().filter_map(|failure| failure.report.as_ref());
@@ -310,7 +282,6 @@ fn past_attempt(failure: PastFailure) -> PastAttempt {
     }
 }
 
-/// What was found for a query.
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
     /// Every learning that was considered, best first, with its score and what became of it.
@@ -319,7 +290,6 @@ pub struct Recalled {
 }
 
 impl Recalled {
-    /// The chosen learnings, best first.
     pub fn chosen(&self) -> impl Iterator<Item = (&Ranked, &Candidate)> {
         self.ranking
             .iter()
@@ -327,7 +297,6 @@ impl Recalled {
             .filter_map(|ranked| Some((ranked, self.candidate(&ranked.scored.id)?)))
     }
 
-    /// A considered learning's text.
     pub fn candidate(&self, id: &str) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.id == id)
     }
@@ -354,9 +323,9 @@ pub fn recall(
 }
 
 /// What a task's next attempt asks for: its words and files, those of its parent, and how it failed last.
-fn question(task: &Task, parent: Option<(&str, &str)>, last: Option<&PastFailure>) -> RecallQuery {
+fn question(task: &Task, parent: Option<&ParentPart>, last: Option<&PastFailure>) -> RecallQuery {
     let mut text = task.description.clone();
-    if let Some((title, description)) = parent {
+    if let Some(ParentPart { title, description }) = parent {
         // At the end, where words weigh less: it is about more than this task.
         text = format!("{text}\n{title}\n{description}");
     }

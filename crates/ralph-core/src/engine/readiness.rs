@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use crate::decide::covered;
 use crate::gate::{self, Unready};
 use crate::model::{Task, TaskId};
@@ -15,7 +15,7 @@ use crate::text::few;
 
 impl RunContext<'_> {
     /// Warns of gates whose program is missing: an attempt is not needed to find that out.
-    pub(super) fn warn_of_unready_gates(&mut self) -> Result<(), EngineError> {
+    pub(super) fn warn_of_unready_gates(&mut self) -> Result {
         if !self.settings.gate.enabled {
             return Ok(());
         }
@@ -28,10 +28,7 @@ impl RunContext<'_> {
         }
         for unready in unready_gates(&gates, self.work_tree) {
             let (what, fix) = (told_unready(&unready), &unready.problem.fix);
-            let gates = match unready.tasks.len() {
-                1 => "gate",
-                _ => "gates",
-            };
+            let gates = if unready.tasks.len() == 1 { "gate" } else { "gates" };
             self.warn(format!("{what}; {fix}, or change the {gates}"))?;
         }
         Ok(())
@@ -41,38 +38,26 @@ impl RunContext<'_> {
 /// A gate that will be run: the task's name and the command.
 pub struct DueGate {
     task: TaskId,
-    /// The task's key, else its id.
     pub name: String,
-    /// The task's own gate, else the project's.
     pub command: String,
 }
 
 /// The gates of unfinished tasks; `of_project` is the gate of those that have none. Bounded: a plan may be very long.
 pub fn open_gates(store: &Store, of_project: Option<&str>) -> Result<Vec<DueGate>, StoreError> {
-    let open = store.open_gates(MOST_GATES)?.into_iter();
-    let due = open.filter_map(|gate| {
-        Some(DueGate {
-            task: gate.task,
-            name: gate.name,
-            command: gate.command.or_else(|| of_project.map(str::to_owned))?,
-        })
+    let due = store.open_gates(MOST_GATES)?.into_iter().filter_map(|gate| {
+        let command = gate.command.or_else(|| of_project.map(str::to_owned))?;
+        Some(DueGate { task: gate.task, name: gate.name, command })
     });
     Ok(due.collect())
 }
 
-/// The programs of these gates that cannot be started.
 pub fn unready_gates(gates: &[DueGate], dir: &Path) -> Vec<Unready> {
-    let gates = gates.iter();
-    let named = gates.map(|gate| (gate.name.as_str(), gate.command.as_str()));
-    gate::unready(named, dir)
+    gate::unready(gates.iter().map(|gate| (gate.name.as_str(), gate.command.as_str())), dir)
 }
 
 /// What is wrong, and whose gates are concerned.
 pub fn told_unready(unready: &Unready) -> String {
-    let gates = match unready.tasks.len() {
-        1 => "the gate of",
-        _ => "the gates of",
-    };
+    let gates = if unready.tasks.len() == 1 { "the gate of" } else { "the gates of" };
     let tasks = few(&unready.tasks, NAMED_TASKS);
     format!("{gates} {tasks} cannot run: {}", unready.problem.why)
 }
@@ -96,7 +81,6 @@ pub fn own_files(agents_md: Option<&str>, store: &Store) -> Result<Vec<String>, 
     Ok(own)
 }
 
-/// What to type about a gate that cannot run.
 pub(super) fn told_gate_fix(task: &Task, fix: &str) -> String {
     let name = task.name();
     format!("{fix}, or change the gate (`ralph task edit {name} --verify CMD`), then `ralph run {name}`")

@@ -5,30 +5,26 @@ use std::path::Path;
 
 use super::agent_session::Logs;
 use super::agents_md_sync::{AgentsMd, WrittenBy};
-use super::attempt::{ClaimedTask, Prepared};
 use super::breaker_prompt::{Attendant, BreakerPrompt};
 use super::budgets::BudgetWatch;
 use super::gate_runs::Gates;
 use super::plan_sync::PlanFiles;
 use super::readiness::own_files;
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun, Summary};
+use super::run_end::{EngineError, Halt, Result, Summary};
 use super::state_md::StateMd;
 use super::team::Team;
-use super::waits::AgentChoice;
 use super::work_tree::WorkTree;
 use super::{RunSettings, Templates};
 use crate::agent::{Agent, Interrupt};
 use crate::clock::Clock;
 use crate::event::{EventKind, GateAuthor, Observer, RunEvent};
 use crate::exit::RunExit;
-use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::host::Host;
 use crate::project::Project;
-use crate::store::{NewRun, PlanCounts, Purpose, Store};
+use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Store};
 
-/// A run to be made: everything it is given.
 pub struct Engine<'a> {
     pub project: &'a Project,
     /// Where agents work; the project's root unless it is a tree of its own.
@@ -50,6 +46,8 @@ pub struct Engine<'a> {
     pub interrupt: Interrupt,
     /// How the guard is started, which starts the run's agents and gates; empty for no guard.
     pub guard_command: Vec<OsString>,
+    /// The name of this worker among those of the run.
+    pub worker: &'a str,
     /// Where the run prints, where nobody looks on.
     pub output: Option<String>,
 }
@@ -84,19 +82,20 @@ impl Engine<'_> {
                 hint: Some("add a task with `ralph task add TITLE`".to_owned()),
             });
         }
-        let (mut run, started) = Run::start(self, tasks)?;
-        let ended = run.work(&started);
-        run.end(ended)
+        let recorded = (self.settings_json.clone(), self.output.clone());
+        let mut run = Run::new(self)?;
+        let started = run.record_start(tasks, recorded)?;
+        let halt = run.work(&started);
+        run.end(halt)
     }
 }
 
 impl<'a> Run<'a> {
-    fn start<'b: 'a>(engine: &'a mut Engine<'b>, tasks: PlanCounts) -> Result<(Self, RunEvent), EngineError> {
+    fn new<'b: 'a>(engine: &'a mut Engine<'b>) -> Result<Self, EngineError> {
         let own_files = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
         let team = Team::new(engine.agent, engine.fallback);
-        let (settings_json, output) = (engine.settings_json.clone(), engine.output.clone());
         let context = RunContext::new(engine, &own_files)?;
-        let mut run = Self {
+        Ok(Self {
             tree: WorkTree::new(&context, own_files)?,
             plan_files: PlanFiles::default(),
             agents_md: AgentsMd::default(),
@@ -108,28 +107,24 @@ impl<'a> Run<'a> {
             templates: Templates::load(context.project)?,
             logs: Logs::default(),
             context,
-        };
-        let started = run.record_start(tasks, settings_json, output)?;
-        Ok((run, started))
+        })
     }
 
     fn record_start(
         &mut self,
         tasks: PlanCounts,
-        settings_json: String,
-        output: Option<String>,
+        (settings_json, output): (String, Option<String>),
     ) -> Result<RunEvent, EngineError> {
         let run = &mut self.context;
         let settings = run.settings;
         let ungated = settings.gate.ungated(run.store, &settings.scope)?;
-        let named = ungated.iter().take(NAMED_UNGATED);
         let event = run.event(EventKind::RunStarted {
             agent: self.team.agent().name().to_owned(),
             strategy: settings.strategy.to_string(),
             limit: settings.limit,
             tasks,
             without_gate: ungated.len() as u64,
-            ungated: named.map(|task| task.name().to_owned()).collect(),
+            ungated: ungated.iter().take(NAMED_UNGATED).map(|task| task.name().to_owned()).collect(),
             gates_off: !settings.gate.enabled,
         });
         let new = NewRun {
@@ -143,91 +138,75 @@ impl<'a> Run<'a> {
         };
         run.store.start_run(&new, &event)?;
         run.observer.event(&event);
-        run.start_guard()?;
-        for message in &settings.notices {
-            run.warn(message.clone())?;
-        }
         Ok(event)
     }
 
     /// Everything between the start and the end of the run. Gives why it ends.
-    fn work(&mut self, started: &RunEvent) -> Result<StopRun, EngineError> {
-        if let Some(stop) = self.open(started)? {
-            return Ok(stop);
-        }
+    fn work(&mut self, started: &RunEvent) -> Halt {
+        let mut step = self.open(started);
         loop {
-            if let Some(stop) = self.plan()? {
-                return Ok(stop);
-            }
-            match self.choose_agent()? {
-                AgentChoice::Works => {}
-                AgentChoice::Waited => continue,
-                AgentChoice::Nobody(stop) => return Ok(stop),
-            }
-            let stop = match self.context.claim(Purpose::Attempt)? {
-                Some((claimed, token)) => {
-                    let attempted = self.attempt(&ClaimedTask { claimed: &claimed, token: &token });
-                    self.context.unless_moved(attempted)?.flatten()
-                }
-                None => self.wait_for_others()?,
-            };
-            if let Some(stop) = stop {
-                return Ok(stop);
+            match step {
+                Ok(()) => step = self.next(),
+                Err(halt) => return halt,
             }
         }
     }
 
     /// Before the first attempt: what dead runs left is dealt with, and the files are brought up to date.
-    fn open(&mut self, started: &RunEvent) -> Result<Option<StopRun>, EngineError> {
+    fn open(&mut self, started: &RunEvent) -> Result {
         let run = &mut self.context;
-        if let Some(stop) = run.hook_before(HookPoint::BeforeRun, started)? {
-            return Ok(Some(stop));
-        }
-        if let Some(stop) = run.record_lost_attempts()? {
-            return Ok(Some(stop));
-        }
-        if let Some(stop) = self.tree.open(run)? {
-            return Ok(Some(stop));
-        }
+        run.start_guard()?;
+        run.tell_notices()?;
+        run.hook_before(HookPoint::BeforeRun, started)?;
+        run.record_lost_attempts()?;
+        self.tree.open(run)?;
         self.tree.tidy(run)?;
         self.plan_files.open(run)?;
         run.warn_of_unready_gates()?;
         run.probe()?;
         self.state_md.write(run, "running")?;
-        let branch = self.tree.git.as_ref().and_then(Git::branch);
-        self.agents_md.sync(run, branch, WrittenBy::Person)?;
-        Ok(None)
+        self.agents_md.sync(run, self.tree.branch(), WrittenBy::Person)
+    }
+
+    /// One round of the loop: plan, choose an agent, claim a task, make an attempt.
+    fn next(&mut self) -> Result {
+        self.plan()?;
+        if !self.choose_agent()? {
+            return Ok(());
+        }
+        match self.context.claim(Purpose::Attempt)? {
+            Some(claimed) => {
+                let attempted = self.attempt(&claimed);
+                self.context.unless_moved(attempted)
+            }
+            None => self.wait_for_others(),
+        }
     }
 
     /// Between attempts: parents whose children are done, and whatever speaks against going on.
-    fn plan(&mut self) -> Result<Option<StopRun>, EngineError> {
+    fn plan(&mut self) -> Result {
         self.context.beat();
         self.context.tell_gate_changes(GateAuthor::Elsewhere)?;
         self.settle_parents()?;
-        if let Some(stop) = self.must_stop()? {
-            return Ok(Some(stop));
-        }
-        if let Some(stop) = self.wait_while_paused()? {
-            return Ok(Some(stop));
-        }
+        self.must_stop()?;
+        self.wait_while_paused()?;
         self.check_breaker(None)
     }
 
     /// One attempt on a claimed task, stage by stage.
-    fn attempt(&mut self, task: &ClaimedTask<'_>) -> Result<Option<StopRun>, EngineError> {
-        let ready = match self.prepare(task)? {
-            Prepared::Ready(ready) => *ready,
-            Prepared::NotMade(stop) => return Ok(stop),
+    fn attempt(&mut self, claimed: &Claimed) -> Result {
+        let Some(ready) = self.prepare(claimed)? else {
+            return Ok(());
         };
-        let (begun, log) = self.begin(task, &ready)?;
+        let (begun, log) = self.begin(claimed, &ready)?;
         self.context.attempt_under_way = true;
-        let worked = self.call_agent(task, &ready.prompt, log).and_then(|session| {
-            let mut work = self.judge(task, &ready, &begun, session)?;
-            let verdict = self.verdict(task, &begun, &mut work)?;
+        let worked = self.call_agent(claimed, &ready.prompt, log).and_then(|session| {
+            let mut work = self.judge(claimed, &ready, &begun, session)?;
+            let verdict = self.verdict(claimed, &begun, &mut work)?;
             Ok((work, verdict))
         });
         self.context.attempt_under_way = false;
         let (work, verdict) = worked?;
-        self.conclude(task, ready, begun, work, verdict)
+        self.conclude(claimed, ready, begun, work, verdict)
     }
 }

@@ -7,19 +7,19 @@ use std::time::Duration;
 use super::RunSettings;
 use super::breaker_prompt::Attendant;
 use super::run::Engine;
-use super::run_end::{EngineError, StopRun};
+use super::run_end::{EngineError, Halt, Result, StopRun};
 use super::state_md::STATE_MD;
 use crate::agent::{Agent, Guard, Interrupt, Signal};
 use crate::clock::Clock;
 use crate::decide::{Outlook, outlook};
-use crate::event::{EventKind, GateAuthor, Observer, RunEvent, TaskRef, WORKER};
+use crate::event::{EventKind, GateAuthor, Observer, RunEvent, TaskRef};
 use crate::exit::RunExit;
 use crate::files::RealPaths;
 use crate::host::{Host, is_over};
 use crate::model::{RunId, Timestamp, Token};
 use crate::project::Project;
 use crate::store::{
-    ClaimRequest, Claimed, GateEdit, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store, StoreError,
+    ClaimRequest, Claimed, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store, StoreError,
 };
 use crate::text::code_line;
 
@@ -44,6 +44,9 @@ pub(super) struct RunContext<'a> {
     pub attendant: &'a mut dyn Attendant,
     pub interrupt: Interrupt,
     pub id: RunId,
+    /// The name of this worker among those of the run.
+    pub worker: &'a str,
+    pub events: EventMaker<'a>,
     pub owner: Owner,
     pub started_at: Timestamp,
     /// Where Ralph's files led when the run began.
@@ -61,7 +64,6 @@ pub(super) struct RunContext<'a> {
     gate_change_told: i64,
     last_heartbeat: Timestamp,
     interrupt_told: bool,
-    pub seq: u64,
     /// How the guard is started, which starts agents and gates; empty for no guard.
     guard_command: Vec<OsString>,
     guard: Option<Guard>,
@@ -78,8 +80,11 @@ impl<'a> RunContext<'a> {
         for dir in [engine.work_tree, engine.project.root()] {
             real_paths.remember(own_files.iter().map(|path| dir.join(path)));
         }
+        let id = RunId::from_random((engine.random)() as u32);
         Ok(Self {
-            id: RunId::from_random((engine.random)() as u32),
+            events: EventMaker { seq: 0, run_id: id.clone(), worker: engine.worker, clock: engine.clock },
+            id,
+            worker: engine.worker,
             owner: engine.host.owner(),
             gate_change_told: engine.store.last_gate_change()?,
             project: engine.project,
@@ -102,19 +107,33 @@ impl<'a> RunContext<'a> {
             files_version: 0,
             last_heartbeat: now,
             interrupt_told: false,
-            seq: 0,
             guard_command: engine.guard_command.clone(),
             guard: None,
         })
     }
 }
 
-/// Events.
-impl RunContext<'_> {
+pub(super) struct EventMaker<'a> {
+    /// The number of the last one.
+    seq: u64,
+    run_id: RunId,
+    worker: &'a str,
+    clock: &'a dyn Clock,
+}
+
+impl EventMaker<'_> {
     /// Makes an event; its number is used up whether it is stored or only shown.
     pub(super) fn event(&mut self, kind: EventKind) -> RunEvent {
         self.seq += 1;
-        RunEvent::new(self.seq, self.clock.now(), &self.id, kind)
+        let event = RunEvent::new(self.seq, self.clock.now(), &self.run_id, kind);
+        RunEvent { worker: self.worker.to_owned(), ..event }
+    }
+}
+
+/// Events.
+impl RunContext<'_> {
+    pub(super) fn event(&mut self, kind: EventKind) -> RunEvent {
+        self.events.event(kind)
     }
 
     /// Shows an event that is of interest only while it happens.
@@ -124,19 +143,24 @@ impl RunContext<'_> {
     }
 
     /// Stores an event that belongs to no other transaction, and shows it.
-    pub(super) fn tell(&mut self, kind: EventKind) -> Result<(), EngineError> {
+    pub(super) fn tell(&mut self, kind: EventKind) -> Result {
         let event = self.event(kind);
         self.store.append_events(std::slice::from_ref(&event))?;
         self.observer.event(&event);
         Ok(())
     }
 
-    pub(super) fn warn(&mut self, message: impl Into<String>) -> Result<(), EngineError> {
+    pub(super) fn warn(&mut self, message: impl Into<String>) -> Result {
         let message = message.into();
         self.tell(EventKind::Warning { message })
     }
 
-    pub(super) fn show_progress(&mut self) -> Result<(), EngineError> {
+    /// What a person should know before the first attempt.
+    pub(super) fn tell_notices(&mut self) -> Result {
+        self.settings.notices.iter().try_for_each(|message| self.warn(message))
+    }
+
+    pub(super) fn show_progress(&mut self) -> Result {
         let tasks = self.store.counts()?;
         let cost = self.store.run_rates(&self.id)?.cost;
         self.show(EventKind::Progress { tasks, cost });
@@ -145,7 +169,7 @@ impl RunContext<'_> {
 
     /// Names every change of a gate since the last check, by any author. An attempt under way is not touched by them: its
     /// gate is the one at its claim.
-    pub(super) fn tell_gate_changes(&mut self, by: GateAuthor) -> Result<(), EngineError> {
+    pub(super) fn tell_gate_changes(&mut self, by: GateAuthor) -> Result {
         for change in self.store.gate_changes(self.gate_change_told)? {
             self.gate_change_told = change.id;
             self.tell(EventKind::GateChanged {
@@ -156,17 +180,6 @@ impl RunContext<'_> {
             })?;
         }
         Ok(())
-    }
-
-    /// Tells of a gate that waits for a person to import the plan's file.
-    pub(super) fn tell_waiting_gate(&mut self, path: &str, gate: &GateEdit) -> Result<(), EngineError> {
-        let task = self.store.task(gate.id.as_str())?;
-        self.tell(EventKind::GateWaiting {
-            task: TaskRef::from(&task),
-            path: path.to_owned(),
-            before: gate.before.as_deref().map(shown_command),
-            after: gate.after.as_deref().map(shown_command),
-        })
     }
 }
 
@@ -191,11 +204,8 @@ impl RunContext<'_> {
     }
 
     /// Fails where the database is no longer the file that was opened: nobody would find what is recorded in it.
-    pub(super) fn check_database(&self) -> Result<(), EngineError> {
-        match self.store.is_in_place() {
-            true => Ok(()),
-            false => Err(self.vanished().into()),
-        }
+    pub(super) fn check_database(&self) -> Result {
+        if self.store.is_in_place() { Ok(()) } else { Err(self.vanished().into()) }
     }
 
     fn vanished(&self) -> StoreError {
@@ -219,10 +229,8 @@ impl RunContext<'_> {
                 "restore .ralph/progress.db from a backup".to_owned(),
             ),
         };
-        StopRun {
-            budget: stop.budget,
-            ..StopRun::error(format!("{}; {saved}", self.vanished())).with_hint(hint)
-        }
+        let reason = format!("{}; {saved}", self.vanished());
+        StopRun { budget: stop.budget, ..StopRun::error(reason).with_hint(hint) }
     }
 }
 
@@ -238,88 +246,73 @@ impl RunContext<'_> {
         }
         let now = self.clock.now();
         let lease = self.settings.lease;
-        let between = match self.attempt_under_way {
-            true => BETWEEN_BEATS.min(lease / 4),
-            false => lease / 4,
-        };
+        let between = if self.attempt_under_way { BETWEEN_BEATS.min(lease / 4) } else { lease / 4 };
         if now.since(self.last_heartbeat) >= between {
             self.last_heartbeat = now;
             let _ = self.store.heartbeat(&self.id, now, now.plus(lease));
         }
     }
 
-    pub(super) fn claim(&mut self, purpose: Purpose) -> Result<Option<(Claimed, Token)>, EngineError> {
+    pub(super) fn claim(&mut self, purpose: Purpose) -> Result<Option<Claimed>> {
         self.check_database()?;
         let now = self.clock.now();
-        let token = Token::from_random((self.random)());
-        let request = ClaimRequest {
+        Ok(self.store.claim(&ClaimRequest {
             purpose,
             scope: self.settings.scope.clone(),
             run_id: self.id.clone(),
-            worker: WORKER.to_owned(),
+            worker: self.worker.to_owned(),
             owner: self.owner.clone(),
-            token: token.clone(),
+            token: Token::from_random((self.random)()),
             now,
             expires_at: now.plus(self.settings.lease),
-        };
-        let claimed = self.store.claim(&request)?;
-        Ok(claimed.map(|claimed| (claimed, token)))
+        })?)
+    }
+
+    /// The task is free again, as if nobody had looked at it.
+    pub(super) fn release(&mut self, claimed: &Claimed) -> Result {
+        Ok(self.store.release(&claimed.task.id, &claimed.token)?)
     }
 
     /// A claim that another process took, or dealt with, is no reason to stop: the work was only not ours.
-    pub(super) fn unless_moved<T>(
-        &mut self,
-        result: Result<T, EngineError>,
-    ) -> Result<Option<T>, EngineError> {
+    pub(super) fn unless_moved(&mut self, result: Result) -> Result {
         match result {
-            Ok(value) => Ok(Some(value)),
-            Err(EngineError::Store(StoreError::ClaimMoved(task))) => {
-                self.warn(format!("another process took over {task}; this run does not record the attempt"))?;
-                Ok(None)
+            Err(Halt::Error(EngineError::Store(StoreError::ClaimMoved(task)))) => {
+                self.warn(format!("another process took over {task}; this run does not record the attempt"))
             }
-            Err(error) => Err(error),
+            other => other,
         }
     }
 
     /// Blocks a claimed task until a person decides, without an attempt, and with it the recovery chain that ends here.
-    pub(super) fn block(
-        &mut self,
-        claimed: &Claimed,
-        token: &Token,
-        reason: &str,
-        end: Option<&RecoveryEnd>,
-    ) -> Result<(), EngineError> {
-        let event = self
-            .event(EventKind::HandedOver { task: TaskRef::from(&claimed.task), reason: reason.to_owned() });
+    pub(super) fn block(&mut self, claimed: &Claimed, reason: &str, end: Option<&RecoveryEnd>) -> Result {
+        let task = TaskRef::from(&claimed.task);
+        let event = self.event(EventKind::HandedOver { task, reason: reason.to_owned() });
         let now = self.clock.now();
-        let id = &claimed.task.id;
-        self.store.block_claimed(id, token, reason, end, &event, now)?;
+        self.store.block_claimed(&claimed.task.id, &claimed.token, reason, end, &event, now)?;
         self.observer.event(&event);
         self.show_progress()
     }
 
     /// Another run of the project that is at work: they share the tree.
-    pub(super) fn other_run(&self) -> Result<Option<RunId>, EngineError> {
+    pub(super) fn other_run(&self) -> Result<Option<RunId>> {
         let now = self.clock.now();
-        let runs = self.store.open_runs()?.into_iter();
-        let mut others = runs.filter(|run| run.id != self.id);
+        let mut others = self.store.open_runs()?.into_iter().filter(|run| run.id != self.id);
         let other = others.find(|run| !is_over(run, self.host.liveness(&run.owner), now));
         Ok(other.map(|run| run.id))
     }
 
     /// Whether agents of other runs are at work.
-    pub(super) fn others_at_work(&self) -> Result<bool, EngineError> {
+    pub(super) fn others_at_work(&self) -> Result<bool> {
         let claims = self.store.claims()?;
-        let mut attempts = claims.iter().filter(|claim| claim.purpose == Purpose::Attempt);
-        Ok(attempts.any(|claim| claim.run_id != self.id))
+        Ok(claims.iter().any(|claim| claim.purpose == Purpose::Attempt && claim.run_id != self.id))
     }
 
-    pub(super) fn outlook(&self) -> Result<Outlook, EngineError> {
+    pub(super) fn outlook(&self) -> Result<Outlook> {
         Ok(outlook(&self.store.skeleton()?, &self.settings.scope))
     }
 
     /// Whether nothing in scope is left to do. For the whole plan the kept counts say so.
-    pub(super) fn is_finished(&self) -> Result<bool, EngineError> {
+    pub(super) fn is_finished(&self) -> Result<bool> {
         match self.settings.scope {
             Scope::All => Ok(self.store.counts()?.is_settled()),
             Scope::Below(_) => Ok(self.outlook()?.is_finished()),
@@ -327,38 +320,34 @@ impl RunContext<'_> {
     }
 
     /// The end of a run that has nothing left to do.
-    pub(super) fn all_done(&self) -> Result<StopRun, EngineError> {
+    pub(super) fn all_done(&self) -> Result<StopRun> {
         let (what, skipped) = match self.settings.scope {
             Scope::All => ("every task", self.store.counts()?.skipped > 0),
             Scope::Below(_) => ("every selected task", self.outlook()?.skipped > 0),
         };
         let or_skipped = if skipped { " or skipped" } else { "" };
-        let reason = format!("{what} is done{or_skipped}");
-        Ok(StopRun::new(RunExit::Finished, reason))
+        Ok(StopRun::new(RunExit::Finished, format!("{what} is done{or_skipped}")))
     }
 
-    /// Signals and the limit of attempts.
-    pub(super) fn signal_or_limit(&self) -> Result<Option<StopRun>, EngineError> {
-        if let Some(signal) = self.interrupt.first() {
-            return self.interrupted(signal).map(Some);
-        }
-        let reached = self.settings.limit.filter(|limit| self.attempts >= *limit);
-        Ok(reached.map(|limit| {
+    /// Stops for a signal, at the limit of attempts, or where a person at another terminal asked for it.
+    pub(super) fn check_requests(&self) -> Result {
+        self.check_signal()?;
+        if let Some(limit) = self.settings.limit.filter(|limit| self.attempts >= *limit) {
             let plural = if limit == 1 { "" } else { "s" };
             let reason = format!("the limit of {limit} attempt{plural} was reached");
-            StopRun::new(RunExit::Limit, reason)
-        }))
+            return Err(StopRun::new(RunExit::Limit, reason).into());
+        }
+        match self.store.asked_of(&self.id)? {
+            Some(RunRequest::Stop) => Err(StopRun::new(RunExit::Aborted, STOPPED).into()),
+            _ => Ok(()),
+        }
     }
 
-    /// Whether a person at another terminal asked the run to end after its attempt.
-    pub(super) fn asked_to_stop(&self) -> Result<Option<StopRun>, EngineError> {
-        let asked = self.store.asked_of(&self.id)?;
-        let stop = || StopRun::new(RunExit::Aborted, STOPPED);
-        Ok((asked == Some(RunRequest::Stop)).then(stop))
-    }
-
-    /// The end after a signal, which `ralph stop` sends too.
-    pub(super) fn interrupted(&self, signal: Signal) -> Result<StopRun, EngineError> {
+    /// Stops after a signal, which `ralph stop` sends too.
+    pub(super) fn check_signal(&self) -> Result {
+        let Some(signal) = self.interrupt.first() else {
+            return Ok(());
+        };
         let asked = self.store.stop_was_sent(&self.id)?;
         let reason = match (self.interrupt.hung_up(), asked, signal) {
             (true, _, _) => "interrupted: the terminal was closed",
@@ -366,34 +355,36 @@ impl RunContext<'_> {
             (false, false, Signal::Interrupt) => "interrupted (Ctrl-C)",
             (false, false, Signal::Terminate) => "interrupted (SIGTERM)",
         };
-        Ok(StopRun::new(RunExit::Interrupted(signal), reason))
+        Err(StopRun::new(RunExit::Interrupted(signal), reason).into())
     }
 }
 
 /// The guard: started with the run, lent to whatever starts an agent or a gate, replaced when it is gone.
 impl RunContext<'_> {
     /// A run without a guard is still a run: what it leaves behind when it is killed is found by the next one.
-    pub(super) fn start_guard(&mut self) -> Result<(), EngineError> {
-        if !self.guard_command.is_empty() {
-            match Guard::start(&self.guard_command, &self.id) {
-                Ok(guard) => self.guard = Some(guard),
-                Err(error) => self.warn(format!("cannot start the guard process: {error}"))?,
-            }
+    pub(super) fn start_guard(&mut self) -> Result {
+        if self.guard_command.is_empty() {
+            return Ok(());
+        }
+        match Guard::start(&self.guard_command, &self.id) {
+            Ok(guard) => self.guard = Some(guard),
+            Err(error) => self.warn(format!("cannot start the guard process: {error}"))?,
         }
         Ok(())
     }
 
     /// The guard, to start something with. It goes back by [`Self::return_guard`].
-    pub(super) fn take_guard(&mut self) -> Result<Option<Guard>, EngineError> {
-        match self.guard.is_some() {
-            true => self.replace_lost_guard()?,
-            false => self.start_guard()?,
+    pub(super) fn take_guard(&mut self) -> Result<Option<Guard>> {
+        if self.guard.is_some() {
+            self.replace_lost_guard()?
+        } else {
+            self.start_guard()?
         }
         Ok(self.guard.take())
     }
 
     /// Takes the guard back, and says what became of it meanwhile.
-    pub(super) fn return_guard(&mut self, guard: Option<Guard>) -> Result<(), EngineError> {
+    pub(super) fn return_guard(&mut self, guard: Option<Guard>) -> Result {
         self.guard = guard;
         if self.guard.as_mut().is_some_and(Guard::was_stopped) {
             self.warn("Ralph's guard process was suspended; Ralph resumed it")?;
@@ -401,7 +392,7 @@ impl RunContext<'_> {
         self.replace_lost_guard()
     }
 
-    fn replace_lost_guard(&mut self) -> Result<(), EngineError> {
+    fn replace_lost_guard(&mut self) -> Result {
         if !self.guard.as_mut().is_some_and(Guard::is_lost) {
             return Ok(());
         }

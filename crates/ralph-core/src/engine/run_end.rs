@@ -9,7 +9,7 @@ use super::run::Run;
 use crate::decide::Budget;
 use crate::event::{EventKind, GateAuthor, RunEvent};
 use crate::exit::RunExit;
-use crate::git::{Git, GitError};
+use crate::git::GitError;
 use crate::hooks::HookPoint;
 use crate::model::RunId;
 use crate::store::{Author, RunEnd, StoreError};
@@ -42,7 +42,33 @@ pub struct Summary {
     pub hint: Option<String>,
 }
 
-/// Why a run ends.
+/// What the engine's own steps give back.
+pub(super) type Result<T = (), E = Halt> = std::result::Result<T, E>;
+
+/// Why the loop goes no further. A step that ends the run gives it as its error, so that `?` carries it to the end.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// By the rules: all is done, a limit is reached, somebody said stop.
+    Stop(StopRun),
+    Error(EngineError),
+}
+
+impl From<StopRun> for Halt {
+    fn from(stop: StopRun) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+impl<E> From<E> for Halt
+where
+    EngineError: From<E>,
+{
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// Why a run ends by the rules.
 #[derive(Clone, Debug)]
 pub(super) struct StopRun {
     pub exit: RunExit,
@@ -72,14 +98,12 @@ impl StopRun {
 
 impl Run<'_> {
     /// Ends the run, whatever ended it: tidies up, closes its record, saves a database that is gone, and tells of the end.
-    pub(super) fn end(mut self, ended: Result<StopRun, EngineError>) -> Result<Summary, EngineError> {
-        let (mut stop, error) = match ended {
-            Ok(stop) => (stop, None),
-            Err(error) => {
-                // An attempt that began and could not be recorded stays claimed, and the next run finds it by that.
-                let _ = self.context.store.release_unbegun(&self.context.id);
-                (StopRun::error(error.to_string()), Some(error))
-            }
+    pub(super) fn end(mut self, halt: Halt) -> Result<Summary, EngineError> {
+        // An attempt that began and could not be recorded stays claimed, and the next run finds it by that.
+        let _ = self.context.store.release_unbegun(&self.context.id);
+        let (mut stop, error) = match halt {
+            Halt::Stop(stop) => (stop, None),
+            Halt::Error(error) => (StopRun::error(error.to_string()), Some(error)),
         };
         let mut closed = self.close(&mut stop);
         let vanished = !self.context.store.is_in_place();
@@ -94,22 +118,25 @@ impl Run<'_> {
             self.context.observer.event(event);
         }
         self.context.dismiss_guard();
-        match (error, closed) {
-            // Where the database is, and how to put it back, is all that matters then.
-            _ if vanished => {}
-            (Some(error), _) | (None, Err(error)) => return Err(error),
-            (None, Ok(_)) => {}
+        // Where the database is gone, all that matters is how to put it back.
+        if !vanished && let Some(error) = error {
+            return Err(error);
         }
-        Ok(Summary { run_id: Some(self.context.id), exit: stop.exit, reason: stop.reason, hint: stop.hint })
+        match closed {
+            Err(Halt::Error(error)) if !vanished => Err(error),
+            _ => Ok(Summary {
+                run_id: Some(self.context.id),
+                exit: stop.exit,
+                reason: stop.reason,
+                hint: stop.hint,
+            }),
+        }
     }
 
     /// Closes the run's record, also where tidying up fails. A run whose scope is finished has succeeded, whatever limit it
     /// reached on the way.
-    fn close(&mut self, stop: &mut StopRun) -> Result<RunEvent, EngineError> {
-        let tidied = match self.context.store.is_in_place() {
-            true => self.tidy_up(stop),
-            false => Ok(()),
-        };
+    fn close(&mut self, stop: &mut StopRun) -> Result<RunEvent> {
+        let tidied = if self.context.store.is_in_place() { self.tidy_up(stop) } else { Ok(()) };
         let kind = self.finished(stop)?;
         let run = &mut self.context;
         // While the run is still on record as one that is at work.
@@ -127,7 +154,7 @@ impl Run<'_> {
     }
 
     /// Brings everything up to date that a run keeps beside its record.
-    fn tidy_up(&mut self, stop: &mut StopRun) -> Result<(), EngineError> {
+    fn tidy_up(&mut self, stop: &mut StopRun) -> Result {
         let run = &mut self.context;
         if stop.exit == RunExit::Limit && run.is_finished()? {
             *stop = run.all_done()?;
@@ -136,16 +163,15 @@ impl Run<'_> {
         let interrupted = matches!(stop.exit, RunExit::Interrupted(_));
         if !interrupted {
             run.tidy_learnings()?;
-            self.plan_files.sync(run, None, Author::Person, &LogNews::default())?;
-            let branch = self.tree.git.as_ref().and_then(Git::branch);
-            self.agents_md.sync(run, branch, WrittenBy::Agent)?;
+            self.plan_files.sync(run, Author::Person, &LogNews::default())?;
+            self.agents_md.sync(run, self.tree.branch(), WrittenBy::Agent)?;
         }
         run.prune_logs(interrupted)?;
         run.tell_gate_changes(GateAuthor::Elsewhere)
     }
 
     /// What is told of the end of the run.
-    fn finished(&self, stop: &StopRun) -> Result<EventKind, EngineError> {
+    fn finished(&self, stop: &StopRun) -> Result<EventKind> {
         let run = &self.context;
         let rates = run.store.run_rates(&run.id)?;
         Ok(EventKind::RunFinished {

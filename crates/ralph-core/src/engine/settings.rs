@@ -22,11 +22,9 @@ pub struct RunSettings {
     pub defaults_revision: u32,
     /// What a person should know before the first attempt.
     pub notices: Vec<String>,
-    /// Which tasks it may touch.
     pub scope: Scope,
-    /// How many attempts it may make.
     pub limit: Option<u32>,
-    /// What may be spent; the attempt under way is finished.
+    /// The attempt under way is finished.
     pub budgets: Budgets,
     pub policy: Policy,
     pub strategy: Strategy,
@@ -41,13 +39,11 @@ pub struct RunSettings {
     pub pause_on: PauseOn,
     /// How long such a question waits for an answer.
     pub pause_timeout: Duration,
-    /// How long an attempt may take.
     pub attempt_timeout: Duration,
     /// How long an agent may be silent.
     pub idle_timeout: Option<Duration>,
     /// How long processes have after TERM.
     pub grace: Duration,
-    /// The project's own commands around runs and attempts.
     pub hooks: Hooks,
     pub git: GitSettings,
     pub gate: GateSettings,
@@ -58,15 +54,12 @@ pub struct RunSettings {
     pub backoff_cap: Duration,
     /// How long usage limits are waited for; none for not at all.
     pub max_wait: Option<Duration>,
-    /// Fix tasks for failed ones.
     pub recovery: RecoverySettings,
-    /// The same for tasks of specs whose state file says otherwise, by the path of their tasks.
+    /// For tasks of specs whose state file says otherwise, by the path of their tasks.
     pub recovery_by_spec: HashMap<String, RecoverySettings>,
-    /// The memory part of the prompt.
     pub memory: Limits,
     /// AGENTS.md below the work tree; none where it is not to be kept.
     pub agents_md: Option<String>,
-    /// How long logs are kept.
     pub logs: logs::Limits,
     /// How large an attempt's log may grow before its beginning is dropped; none for any size.
     pub max_attempt_bytes: Option<u64>,
@@ -74,19 +67,16 @@ pub struct RunSettings {
     pub lease: Duration,
 }
 
-/// Whether and how far failed tasks get fix tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoverySettings {
     pub enabled: bool,
     pub limits: crate::recovery::Limits,
 }
 
-/// When the circuit breaker opens, and what follows.
 #[derive(Clone, Copy, Debug)]
 pub struct BreakerSettings {
     /// Failures in a row, over all tasks, that may open it.
     pub threshold: u32,
-    /// What an open one does to a run that nobody attends.
     pub on_open: OnOpen,
     /// How long a run waits before it probes.
     pub cooldown: Duration,
@@ -109,7 +99,6 @@ pub enum OnOpen {
 /// When a person at a terminal is asked what to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PauseOn {
-    /// Never.
     Never,
     #[default]
     Breaker,
@@ -119,10 +108,8 @@ pub enum PauseOn {
     Failure,
 }
 
-/// What Ralph does with git.
 #[derive(Clone, Debug)]
 pub struct GitSettings {
-    /// Whether done work is committed.
     pub commit: CommitWhen,
     /// What happens to the work of a failed attempt; none to leave it.
     pub rollback: Option<RollbackMode>,
@@ -152,7 +139,6 @@ impl Default for GitSettings {
 pub enum CommitWhen {
     /// It is left to people and agents.
     Never,
-    /// When a task is done.
     OnSuccess,
 }
 
@@ -160,7 +146,6 @@ pub enum CommitWhen {
 pub enum OnDirty {
     /// They stay as they are, out of commits and roll-backs.
     Continue,
-    /// The run does not start.
     Refuse,
 }
 
@@ -170,7 +155,6 @@ pub struct GateSettings {
     pub enabled: bool,
     /// The gate of tasks that have none.
     pub verify: Option<String>,
-    /// How long one may take.
     pub timeout: Duration,
     /// How often a failing one is run again.
     pub retries: u32,

@@ -5,17 +5,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use crate::analysis::Analysis;
 use crate::files::{Links, Lock, RealPaths, open, recover, write_whole};
 use crate::memory::state_md::{AttemptView, HistoryRow, RunView, StateView, TaskView, render};
-use crate::model::{Cost, Outcome, Timestamp};
+use crate::model::{Cost, Outcome, RunId, Task, Timestamp};
 use crate::project::Project;
 use crate::store::{BreakerState, Purpose, RunRow, Scope, Store, StoreError};
 
 /// The page, in Ralph's own directory.
 pub(super) const STATE_MD: &str = "STATE.md";
-/// Rows of the history table.
 const ROWS: u32 = 15;
 /// How long another run's turn is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,7 +23,6 @@ const WORTH_SHOWING: Duration = Duration::from_millis(300);
 /// Written no more often than this while attempts go on; pauses and the end are always written.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// The page of a run, and when it was written last.
 #[derive(Default)]
 pub(super) struct StateMd {
     written: Option<Timestamp>,
@@ -38,7 +36,7 @@ pub(super) struct StateMd {
 
 impl StateMd {
     /// After an attempt, unless the page is fresh.
-    pub(super) fn refresh(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+    pub(super) fn refresh(&mut self, run: &mut RunContext<'_>) -> Result {
         let now = run.clock.now();
         self.due = None;
         let fresh = self.written.is_some_and(|at| now.since(at) < BETWEEN);
@@ -51,17 +49,13 @@ impl StateMd {
     }
 
     /// Writes the page with what the failures have in common.
-    pub(super) fn write_analysis(
-        &mut self,
-        run: &mut RunContext<'_>,
-        analysis: &Analysis,
-    ) -> Result<(), EngineError> {
+    pub(super) fn write_analysis(&mut self, run: &mut RunContext<'_>, analysis: &Analysis) -> Result {
         self.analysis = Some(analysis.lines());
         self.write(run, "running")
     }
 
     /// Writes the page with how the run stands. A page that cannot be written is told of once and stops nothing.
-    pub(super) fn write(&mut self, run: &mut RunContext<'_>, status: &str) -> Result<(), EngineError> {
+    pub(super) fn write(&mut self, run: &mut RunContext<'_>, status: &str) -> Result {
         let first = self.written.is_none();
         self.written = Some(run.clock.now());
         let breaker = run.store.breaker()?;
@@ -70,7 +64,10 @@ impl StateMd {
             self.analysis = None;
         }
         let text = render(&self.view(run, status)?);
-        if let Err(error) = replace_in_run(run, &text, first)
+        let path = run.real_paths.real(&run.project.ralph_dir().join(STATE_MD));
+        let dir = run.ralph_dir();
+        let written = dir.and_then(|dir| replace(&dir, &path?, &text, first));
+        if let Err(error) = written
             && !self.fault_told
         {
             self.fault_told = true;
@@ -79,19 +76,11 @@ impl StateMd {
         Ok(())
     }
 
-    fn view(&self, run: &RunContext<'_>, status: &str) -> Result<StateView, EngineError> {
+    fn view(&self, run: &RunContext<'_>, status: &str) -> Result<StateView> {
         let cost = run.store.run_rates(&run.id)?.cost;
-        let shown = RunView {
-            id: run.id.to_string(),
-            status: status.to_owned(),
-            started_at: run.started_at.local(),
-            iteration: run.attempts,
-            limit: run.settings.limit,
-            cost_usd: shown_cost(&cost),
-            cost_estimated: cost.cost_estimated,
-        };
-        let (now, analysis) = (run.clock.now(), self.analysis.clone());
-        Ok(view(run.store, run.project, now, Some(shown), analysis)?)
+        let shown = run_view(&run.id, status, run.started_at, run.attempts, cost);
+        let shown = RunView { limit: run.settings.limit, ..shown };
+        Ok(view(run.store, run.project, run.clock.now(), Some(shown), self.analysis.clone())?)
     }
 
     /// An attempt begins, of which the page is to tell once it has lasted long enough.
@@ -111,11 +100,6 @@ impl StateMd {
     }
 }
 
-fn replace_in_run(run: &RunContext<'_>, text: &str, first: bool) -> io::Result<()> {
-    let path = run.project.ralph_dir().join(STATE_MD);
-    replace(&run.ralph_dir()?, &run.real_paths.real(&path)?, text, first)
-}
-
 /// Brings the page up to date outside a run, after a person changed the plan. Where there is no page there was no run.
 pub fn refresh_state(
     store: &Store,
@@ -129,22 +113,26 @@ pub fn refresh_state(
     if !path.exists() {
         return Ok(Ok(()));
     }
-    let run = run.map(|run| RunView {
-        id: run.id.to_string(),
-        status: run.outcome.clone().unwrap_or_else(|| "running".to_owned()),
-        started_at: run.started_at.local(),
-        iteration: u32::try_from(run.attempts).unwrap_or(u32::MAX),
-        limit: None,
-        cost_usd: shown_cost(&run.cost),
-        cost_estimated: run.cost.cost_estimated,
+    let run = run.map(|run| {
+        let status = run.outcome.as_deref().unwrap_or("running");
+        let attempts = u32::try_from(run.attempts).unwrap_or(u32::MAX);
+        run_view(&run.id, status, run.started_at, attempts, run.cost)
     });
     let text = render(&view(store, project, now, run, analysis)?);
     let real = RealPaths::default().real(&path);
     Ok(real.and_then(|path| replace(&dir, &path, &text, false)))
 }
 
-fn shown_cost(cost: &Cost) -> Option<f64> {
-    cost.cost_usd.filter(|cost| *cost > 0.0)
+fn run_view(id: &RunId, status: &str, started_at: Timestamp, iteration: u32, cost: Cost) -> RunView {
+    RunView {
+        id: id.to_string(),
+        status: status.to_owned(),
+        started_at: started_at.local(),
+        iteration,
+        limit: None,
+        cost_usd: cost.cost_usd.filter(|cost| *cost > 0.0),
+        cost_estimated: cost.cost_estimated,
+    }
 }
 
 /// Puts the page in place, one writer at a time.
@@ -153,15 +141,13 @@ fn replace(dir: &Path, path: &Path, text: &str, first: bool) -> io::Result<()> {
     if first {
         recover(path)?;
     }
-    // What is no file of Ralph's is left alone.
     match open(path, Links::Refuse) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+        // What is no file of Ralph's is left alone.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => write_whole(path, text.as_bytes()),
     }
-    write_whole(path, text.as_bytes())
 }
 
-/// All that the page shows.
 fn view(
     store: &Store,
     project: &Project,
@@ -171,13 +157,7 @@ fn view(
 ) -> Result<StateView, StoreError> {
     let counts = store.counts()?;
     let breaker = store.breaker()?;
-    let next = match store.ready(&Scope::All, 1)?.first() {
-        Some(id) => {
-            let task = store.task(id.as_str())?;
-            Some(TaskView { name: task.name().to_owned(), title: task.title })
-        }
-        None => None,
-    };
+    let next = store.ready(&Scope::All, 1)?.first().map(|id| store.task(id.as_str())).transpose()?;
     let history = store.newest_attempts(ROWS)?.into_iter().map(|attempt| {
         let name = attempt.key.as_ref().map(ToString::to_string);
         let details = match attempt.outcome {
@@ -199,13 +179,12 @@ fn view(
         }
     });
     let waiting = store.held(usize::MAX)?.into_iter();
-    let root = project.root();
     Ok(StateView {
         updated_at: now.local(),
-        project: root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        project: project.root().file_name().unwrap_or_default().to_string_lossy().into_owned(),
         run,
         counts,
-        next,
+        next: next.map(task_view),
         breaker: match breaker.state {
             BreakerState::Closed => "closed",
             BreakerState::Open => "open",
@@ -231,11 +210,15 @@ fn under_way(store: &Store) -> Result<Vec<AttemptView>, StoreError> {
             continue;
         };
         views.push(AttemptView {
-            task: TaskView { name: task.name().to_owned(), title: task.title },
+            task: task_view(task),
             attempt: store.metrics(&claim.task_id)?.total_attempts + 1,
             model: claim.attempt.model.unwrap_or_default(),
             since: since.local(),
         });
     }
     Ok(views)
+}
+
+fn task_view(task: Task) -> TaskView {
+    TaskView { name: task.name().to_owned(), title: task.title }
 }

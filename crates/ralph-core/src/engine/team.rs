@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun};
+use super::run_end::{Result, StopRun};
 use crate::agent::Agent;
 use crate::decide::{Availability, Outage, Turn, next_agent};
 use crate::event::EventKind;
@@ -26,7 +26,6 @@ pub(super) struct Member<'a> {
     pub unavailable: Option<Unavailable>,
 }
 
-/// Why an agent does not work.
 pub(super) struct Unavailable {
     pub outage: Outage,
     pub why: String,
@@ -75,7 +74,6 @@ impl<'a> Team<'a> {
         others.any(|(place, member)| place != self.at && usable(member))
     }
 
-    /// Whose turn it is.
     pub(super) fn turn(&self, run: &RunContext<'_>) -> Result<Turn, StoreError> {
         let now = run.clock.now();
         let mut team = Vec::new();
@@ -91,7 +89,7 @@ impl<'a> Team<'a> {
     }
 
     /// The agent works from here on.
-    pub(super) fn switch_to(&mut self, run: &mut RunContext<'_>, member: usize) -> Result<(), EngineError> {
+    pub(super) fn switch_to(&mut self, run: &mut RunContext<'_>, member: usize) -> Result {
         // Its time has passed.
         self.members[member].unavailable = None;
         if member == self.at {
@@ -123,13 +121,9 @@ impl<'a> Team<'a> {
         member.unavailable_since = None;
     }
 
-    /// After a usage limit: remembers it, so that no run asks too early. The end of the run where it is not waited for and
-    /// nobody else can go on.
-    pub(super) fn note_limit(
-        &mut self,
-        run: &mut RunContext<'_>,
-        resets_at: Option<i64>,
-    ) -> Result<Option<StopRun>, EngineError> {
+    /// After a usage limit: remembers it, so that no run asks too early. Stops the run where it is not waited for and nobody
+    /// else can go on.
+    pub(super) fn note_limit(&mut self, run: &mut RunContext<'_>, resets_at: Option<i64>) -> Result {
         let now = run.clock.now();
         let member = self.current();
         member.limits_met += 1;
@@ -142,22 +136,12 @@ impl<'a> Team<'a> {
             _ => now.plus(wait),
         };
         let limit = AgentLimit { until, met_at: Some(now) };
-        let cause = ErrorType::RateLimit;
-        let agent = self.agent().name();
-        run.store.set_agent_limit(agent, &limit, cause.as_str())?;
-        match self.has_others() {
-            true => Ok(None),
-            false => Ok(self.waits_too_long(run, self.at, until)),
-        }
+        run.store.set_agent_limit(self.agent().name(), &limit, ErrorType::RateLimit.as_str())?;
+        if self.has_others() { Ok(()) } else { self.check_wait(run, self.at, until) }
     }
 
-    /// Why a limit is not waited for, if it is not.
-    pub(super) fn waits_too_long(
-        &self,
-        run: &RunContext<'_>,
-        member: usize,
-        until: Timestamp,
-    ) -> Option<StopRun> {
+    /// Stops the run where a limit is not waited for.
+    pub(super) fn check_wait(&self, run: &RunContext<'_>, member: usize, until: Timestamp) -> Result {
         let waiting = &self.members[member];
         let since = waiting.unavailable_since.unwrap_or_else(|| run.clock.now());
         let why = match run.settings.max_wait {
@@ -169,45 +153,38 @@ impl<'a> Team<'a> {
                 };
                 format!("[run] max_wait allows {most}")
             }
-            Some(_) => return None,
+            Some(_) => return Ok(()),
         };
         let name = waiting.agent.name();
         let until = until.local_near(run.clock.now());
         let reason = format!("{name} hit its usage limit, which resets at {until} ({why})");
-        let stop = StopRun::new(RunExit::Limit, reason);
-        Some(stop.with_hint(format!("`ralph run` again after {until}")))
+        let hint = format!("`ralph run` again after {until}");
+        Err(StopRun::new(RunExit::Limit, reason).with_hint(hint).into())
     }
 
     /// The end of the run where no agent works any more.
     pub(super) fn nobody_left(&self) -> StopRun {
-        let unavailable = |member: &Member<'_>| {
-            let why = &member.unavailable.as_ref()?.why;
-            Some(format!("{}: {why}", member.agent.name()))
-        };
-        let why: Vec<String> = self.members.iter().filter_map(unavailable).collect();
-        let hint = |member: &Member<'_>| member.unavailable.as_ref()?.hint.clone();
-        StopRun { hint: self.members.iter().find_map(hint), ..StopRun::error(why.join("; ")) }
+        let faults = || self.members.iter().filter_map(|member| Some((member, member.unavailable.as_ref()?)));
+        let why: Vec<String> =
+            faults().map(|(member, fault)| format!("{}: {}", member.agent.name(), fault.why)).collect();
+        let hint = faults().find_map(|(_, fault)| fault.hint.clone());
+        StopRun { hint, ..StopRun::error(why.join("; ")) }
     }
 
     /// The agent whose turn it is does not work: another goes on, or the run ends.
-    pub(super) fn note_unavailable(
-        &mut self,
-        run: &mut RunContext<'_>,
-        fault: Unavailable,
-    ) -> Result<Option<StopRun>, EngineError> {
+    pub(super) fn note_unavailable(&mut self, run: &mut RunContext<'_>, fault: Unavailable) -> Result {
         if !self.has_others() {
             let alone = StopRun { hint: fault.hint.clone(), ..StopRun::error(fault.why.clone()) };
             self.current().unavailable = Some(fault);
-            return Ok(Some(match self.members.len() {
-                1 => alone,
-                _ => self.nobody_left(),
-            }));
+            return Err(match self.members.len() {
+                1 => alone.into(),
+                _ => self.nobody_left().into(),
+            });
         }
-        let hint = fault.hint.as_ref().map(|hint| format!("; {hint}"));
-        let (name, why) = (self.agent().name(), &fault.why);
-        run.warn(format!("{name} is unavailable: {why}{}", hint.unwrap_or_default()))?;
+        let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        run.warn(format!("{} is unavailable: {}{hint}", self.agent().name(), fault.why))?;
         self.current().unavailable = Some(fault);
-        Ok(None)
+        Ok(())
     }
 
     /// What fixes a fault of the set-up. The class comes from the program itself; its message chooses among the remedies of

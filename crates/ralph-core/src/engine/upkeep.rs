@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::run_context::RunContext;
-use super::run_end::EngineError;
+use super::run_end::Result;
 use crate::event::EventKind;
 use crate::logs::{Limits, Protected, Pruned, plan, prune};
 use crate::memory::recall::upkeep::{UpkeepPolicy, is_stale, merges};
@@ -28,19 +28,8 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    /// Merges where there are too many, then archives what is stale. What went wrong comes back beside what was done.
+    /// Merges where there are too many, then archives what is stale. Where something goes wrong, it holds what was done.
     pub fn run(
-        store: &mut Store,
-        policy: &UpkeepPolicy,
-        now: Timestamp,
-        random: Random<'_>,
-    ) -> (Self, Option<StoreError>) {
-        let mut done = Self::default();
-        let result = done.all(store, policy, now, random);
-        (done, result.err())
-    }
-
-    fn all(
         &mut self,
         store: &mut Store,
         policy: &UpkeepPolicy,
@@ -82,16 +71,6 @@ pub fn stale(store: &Store, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec
     Ok(stale.into_iter().map(|learning| learning.id).collect())
 }
 
-/// Why logs were not pruned.
-#[derive(Debug, thiserror::Error)]
-enum LogUpkeepError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The directory or one of its files cannot be read or deleted.
-    #[error("{path}: {source}")]
-    Io { path: String, source: std::io::Error },
-}
-
 /// The logs that must stay, as the database knows them. `own` is the run that asks: what it wrote is all told of.
 pub fn protected_logs(store: &Store, own: Option<&RunId>) -> Result<Protected, StoreError> {
     let open = store.open_runs()?.into_iter().map(|run| run.id);
@@ -99,24 +78,21 @@ pub fn protected_logs(store: &Store, own: Option<&RunId>) -> Result<Protected, S
     Ok(Protected::new(&store.needed_logs()?, others))
 }
 
+/// Deletes logs for so long; what went wrong comes back beside what was done.
 fn prune_now(
     store: &Store,
-    logs: &Path,
+    dir: &Path,
     limits: &Limits,
     own: &RunId,
     (now, patience): (Timestamp, Duration),
-) -> (Pruned, Option<LogUpkeepError>) {
-    let dir = logs.to_owned();
-    let broken = |source| LogUpkeepError::Io { path: dir.display().to_string(), source };
+) -> (Pruned, Option<String>) {
+    let broken = |error: std::io::Error| format!("{}: {error}", dir.display());
     let started = Instant::now();
-    let files = match protected_logs(store, Some(own)) {
-        Ok(protected) => plan(&dir, &protected, limits, now).map_err(broken),
-        Err(error) => Err(error.into()),
-    };
-    match files {
+    let protected = protected_logs(store, Some(own)).map_err(|error| error.to_string());
+    match protected.and_then(|protected| plan(dir, &protected, limits, now).map_err(broken)) {
         Ok(files) => {
             let left = patience.saturating_sub(started.elapsed()).max(AT_LEAST);
-            let (done, failed) = prune(&dir, &files, left);
+            let (done, failed) = prune(dir, &files, left);
             (done, failed.map(broken))
         }
         Err(error) => (Pruned::default(), Some(error)),
@@ -125,10 +101,10 @@ fn prune_now(
 
 impl RunContext<'_> {
     /// Tidies the learnings and tells of it. What goes wrong is no reason for the run to have failed.
-    pub(super) fn tidy_learnings(&mut self) -> Result<(), EngineError> {
+    pub(super) fn tidy_learnings(&mut self) -> Result {
         let now = self.clock.now();
-        let policy = UpkeepPolicy::default();
-        let (done, error) = Upkeep::run(self.store, &policy, now, self.random);
+        let mut done = Upkeep::default();
+        let result = done.run(self.store, &UpkeepPolicy::default(), now, self.random);
         if done != Upkeep::default() {
             let Upkeep { merged, pruned } = done;
             let made = merged.iter().map(|merge| &merge.into);
@@ -136,19 +112,16 @@ impl RunContext<'_> {
             let undo = self.store.note_batch(&touched, self.random)?;
             self.tell(EventKind::LearningsTidied { merged, pruned, undo: Some(undo) })?;
         }
-        match error {
-            Some(error) => self.warn(format!("cannot merge and prune learnings: {error}")),
-            None => Ok(()),
+        match result {
+            Err(error) => self.warn(format!("cannot merge and prune learnings: {error}")),
+            Ok(()) => Ok(()),
         }
     }
 
     /// Deletes logs as the settings want it and tells of it. What goes wrong is no reason for the run to have failed. A
     /// person who interrupted the run waits for its end.
-    pub(super) fn prune_logs(&mut self, interrupted: bool) -> Result<(), EngineError> {
-        let patience = match interrupted {
-            false => PATIENCE,
-            true => LITTLE_PATIENCE,
-        };
+    pub(super) fn prune_logs(&mut self, interrupted: bool) -> Result {
+        let patience = if interrupted { LITTLE_PATIENCE } else { PATIENCE };
         let limits = self.settings.logs;
         if limits.is_endless() {
             return Ok(());

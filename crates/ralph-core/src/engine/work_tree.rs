@@ -3,31 +3,33 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use super::branch::Returned;
 use super::run_context::RunContext;
-use super::run_end::{EngineError, StopRun};
+use super::run_end::{EngineError, Result, StopRun};
 use super::settings::{CommitWhen, GitSettings, OnDirty};
 use crate::event::EventKind;
-use crate::git::{BranchOutcome, Git, GitError, GitLimits, Snapshot, Wants};
-use crate::model::{GitRecord, LeftoverFile, TaskId};
-use crate::store::{Store, StoreError};
+use crate::evidence::CommitFailure;
+use crate::git::{BranchOutcome, Git, GitError, GitLimits, Kept, Snapshot, Wants};
+use crate::model::{GitRecord, LeftoverFile, Status, TaskId};
+use crate::store::{Claimed, Store, StoreError};
+use crate::text::{few, one_line};
 
 /// What git may take to write an index or files, filters and all.
 const LEAST_CHANGE: Duration = Duration::from_secs(60);
 const MOST_CHANGE: Duration = Duration::from_secs(3600);
-/// How many files a message names.
 const NAMED: usize = 5;
 
 pub(super) struct WorkTree {
-    pub git: Option<Git>,
-    pub settings: GitSettings,
+    pub(super) git: Option<Git>,
+    pub(super) settings: GitSettings,
     /// The tree as it was last seen, with the version of the files then, so that one snapshot per attempt is enough.
-    pub latest: Option<(u64, Snapshot)>,
+    pub(super) latest: Option<(u64, Snapshot)>,
     /// The tree when the run began, where that matters: what was uncommitted then is a person's.
-    pub run_start: Option<Snapshot>,
+    pub(super) run_start: Option<Snapshot>,
     /// The tree before the first attempt on each task that is not done.
-    pub before_task: HashMap<TaskId, Snapshot>,
+    pub(super) before_task: HashMap<TaskId, Snapshot>,
     /// What attempts on each task that is not done changed, each by itself.
-    pub changed_by: HashMap<TaskId, BTreeSet<Vec<u8>>>,
+    pub(super) changed_by: HashMap<TaskId, BTreeSet<Vec<u8>>>,
     /// What earlier runs left of tasks' work, uncommitted and untouched since.
     taken_over: HashMap<TaskId, Vec<Vec<u8>>>,
 }
@@ -49,6 +51,23 @@ impl GitSettings {
     /// Whether Ralph moves branches or changes anything on them.
     pub(super) fn uses_branches(&self) -> bool {
         self.changes_anything() || self.branch.is_some()
+    }
+}
+
+/// The tree before an attempt.
+pub(super) struct TreeBefore {
+    pub snapshot: Option<Snapshot>,
+    /// The branch the attempt is to stay on, where that matters.
+    pub branch: Option<String>,
+    /// The same tree, to the byte, where a failed attempt is rolled back.
+    pub kept: Option<Kept>,
+    /// What references of the attempt are named after.
+    pub name: String,
+}
+
+impl TreeBefore {
+    pub(super) fn head(&self) -> Option<String> {
+        self.snapshot.as_ref().and_then(Snapshot::head).map(str::to_owned)
     }
 }
 
@@ -77,39 +96,44 @@ impl WorkTree {
         })
     }
 
-    /// Brings the tree into the state that the settings want; why the run cannot start, if it cannot.
-    pub(super) fn open(&mut self, run: &mut RunContext<'_>) -> Result<Option<StopRun>, EngineError> {
+    /// Brings the tree into the state that the settings want; stops the run where it cannot start.
+    pub(super) fn open(&mut self, run: &mut RunContext<'_>) -> Result {
         if !self.settings.uses_branches() {
-            return Ok(None);
-        }
-        if let Some(stop) = self.check_obstacles(run)? {
-            return Ok(Some(stop));
+            return Ok(());
         }
         let Some(git) = &self.git else {
-            run.warn("not a git repository: [git] commit, rollback and branch have no effect")?;
-            return Ok(None);
+            return run.warn("not a git repository: [git] commit, rollback and branch have no effect");
         };
+        // Trouble that attempts would only find out one by one.
+        for obstacle in git.obstacles(self.settings.wants()).map_err(cannot_start)? {
+            let (message, fix) = (obstacle.message, obstacle.fix);
+            if obstacle.stops {
+                let hint = format!("{fix}; then `ralph run` again");
+                return Err(StopRun::error(message).with_hint(hint).into());
+            }
+            run.warn(format!("{message}; {fix}"))?;
+        }
         if let Some(branch) = self.settings.branch.clone() {
             let there = git.branch().as_deref() == Some(branch.as_str());
             if let Some(other) = run.other_run()?.filter(|_| !there) {
                 let reason =
                     format!("run {other} is using this working tree, which is not on branch {branch}");
                 let stop = StopRun::error(reason);
-                return Ok(Some(stop.with_hint("wait for it to end, or `ralph stop`")));
+                return Err(stop.with_hint("wait for it to end, or `ralph stop`").into());
             }
-            match git.work_on(&branch) {
-                Ok(BranchOutcome::Already) => {}
-                Ok(BranchOutcome::Switched | BranchOutcome::Made) => {
+            match git.work_on(&branch).map_err(cannot_start)? {
+                BranchOutcome::Already => {}
+                BranchOutcome::Switched | BranchOutcome::Made => {
                     run.tell(EventKind::BranchChanged { branch })?;
                 }
-                Err(error) => return Ok(Some(cannot_start(&error))),
             }
         }
         if !self.settings.changes_anything() {
-            return Ok(None);
+            return Ok(());
         }
         if let Err(error) = git.check_repository() {
-            return Ok(Some(self.fault().unwrap_or_else(|| cannot_start(&error))));
+            self.check_fault()?;
+            return Err(cannot_start(error).into());
         }
         self.finish_commit(run)?;
         self.return_after_a_kill(run)?;
@@ -120,88 +144,112 @@ impl WorkTree {
         let dirty = start.as_ref().map(Snapshot::dirty).unwrap_or_default();
         self.run_start = start;
         match self.settings.on_dirty {
-            _ if dirty.is_empty() => Ok(None),
-            OnDirty::Continue => {
-                run.warn(format!(
-                    "uncommitted changes at start: {}; Ralph leaves them out of commits and rollbacks",
-                    some_of(&dirty)
-                ))?;
-                Ok(None)
-            }
+            _ if dirty.is_empty() => Ok(()),
+            OnDirty::Continue => run.warn(format!(
+                "uncommitted changes at start: {}; Ralph leaves them out of commits and rollbacks",
+                some_of(&dirty)
+            )),
             OnDirty::Refuse => {
                 let reason = format!("the working tree has uncommitted changes: {}", some_of(&dirty));
-                Ok(Some(StopRun::error(reason).with_hint(
-                    "commit or stash the changes, or allow them: ralph config set git.on_dirty continue",
-                )))
+                let hint =
+                    "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
+                Err(StopRun::error(reason).with_hint(hint).into())
             }
         }
     }
 
-    /// Trouble with git that attempts would only find out one by one; why the run cannot start, if it cannot.
-    fn check_obstacles(&self, run: &mut RunContext<'_>) -> Result<Option<StopRun>, EngineError> {
-        let Some(git) = &self.git else {
-            return Ok(None);
+    /// Stops the run where git did not answer, or would never have.
+    pub(super) fn check_fault(&self) -> Result {
+        let Some(error) = self.git.as_ref().and_then(Git::fault) else {
+            return Ok(());
         };
-        let obstacles = match git.obstacles(self.settings.wants()) {
-            Ok(obstacles) => obstacles,
-            Err(error) => return Ok(Some(cannot_start(&error))),
-        };
-        for obstacle in obstacles {
-            let (message, fix) = (obstacle.message, obstacle.fix);
-            if obstacle.stops {
-                let stop = StopRun::error(message);
-                return Ok(Some(stop.with_hint(format!("{fix}; then `ralph run` again"))));
-            }
-            run.warn(format!("{message}; {fix}"))?;
-        }
-        Ok(None)
-    }
-
-    /// After an agent worked, where Ralph is to commit or roll back: a repository that git can no longer use ends the run
-    /// and is not held against the attempt.
-    pub(super) fn check_repository(&self) {
-        if let Some(git) = self.git.as_ref().filter(|_| self.settings.changes_anything()) {
-            // The fault stays with git, which is asked for it before the next attempt.
-            let _ = git.check_repository();
-        }
-    }
-
-    /// Why the run ends: git did not answer, or would never have.
-    pub(super) fn fault(&self) -> Option<StopRun> {
-        let error = self.git.as_ref()?.fault()?;
         let stop = StopRun::error(error.to_string());
-        Some(match error.remedy() {
+        Err(match error.remedy() {
             Some(remedy) => stop.with_hint(format!("{remedy}; then `ralph run` again")),
             None => stop,
-        })
+        }
+        .into())
+    }
+
+    pub(super) fn branch(&self) -> Option<String> {
+        self.git.as_ref().and_then(Git::branch)
+    }
+
+    /// What an attempt begins with; failed ones go back to it.
+    pub(super) fn before_attempt(
+        &mut self,
+        run: &mut RunContext<'_>,
+        task: &TaskId,
+        number: u32,
+    ) -> Result<TreeBefore> {
+        let snapshot = self.current(run)?;
+        self.remember_before(run, task, snapshot.as_ref())?;
+        let name = format!("{task}-{number:03}");
+        let kept = self.keep(run, &name, snapshot.as_ref())?;
+        Ok(TreeBefore { snapshot, branch: self.present_branch(), kept, name })
+    }
+
+    /// After the agent: back on the branch, what it changed, and why its work is not where it belongs, if it is not.
+    pub(super) fn after_agent(
+        &mut self,
+        run: &mut RunContext<'_>,
+        before: &TreeBefore,
+    ) -> Result<(GitRecord, Option<CommitFailure>)> {
+        if let Some(git) = self.git.as_ref().filter(|_| self.settings.changes_anything()) {
+            // A repository that git can no longer use ends the run before the next attempt: the fault stays with git.
+            let _ = git.check_repository();
+        }
+        let branch = before.branch.as_deref();
+        let unfinished = self.unfinished(run)?;
+        let returned = match unfinished {
+            Some(_) => Returned::Stayed,
+            None => self.return_to(run, branch)?,
+        };
+        let record = self.changes_since(run, before.snapshot.as_ref())?;
+        Ok((record, self.misplaced(unfinished, &returned, branch)))
+    }
+
+    /// After the verdict: what was begun is ended, failed work is undone, and the branch is the run's again. The reference
+    /// of what was undone, and whether the branch was left.
+    pub(super) fn after_attempt(
+        &mut self,
+        run: &mut RunContext<'_>,
+        claimed: &Claimed,
+        before: TreeBefore,
+        undo: bool,
+    ) -> Result<(Option<String>, Returned)> {
+        self.end_unfinished(run, &before.name)?;
+        let undone = if undo {
+            self.roll_back(run, claimed, before.kept, &before.name)?
+        } else {
+            self.let_go(run, before.kept)?
+        };
+        let returned = self.return_to(run, before.branch.as_deref())?;
+        self.note_leftover_changes(run, &claimed.task.id, before.snapshot.as_ref())?;
+        Ok((undone, returned))
     }
 
     /// The tree before an attempt: as the last one left it, or a fresh snapshot.
-    pub(super) fn current(&mut self, run: &mut RunContext<'_>) -> Result<Option<Snapshot>, EngineError> {
-        match &self.latest {
-            Some((version, tree)) if *version == run.files_version() => Ok(Some(tree.clone())),
-            _ => {
-                let tree = self.snapshot(run)?;
-                self.latest = tree.clone().map(|tree| (run.files_version(), tree));
-                Ok(tree)
-            }
+    fn current(&mut self, run: &mut RunContext<'_>) -> Result<Option<Snapshot>> {
+        if let Some((version, tree)) = &self.latest
+            && *version == run.files_version()
+        {
+            return Ok(Some(tree.clone()));
         }
+        let tree = self.snapshot(run)?;
+        self.latest = tree.clone().map(|tree| (run.files_version(), tree));
+        Ok(tree)
     }
 
     /// The same just before an attempt: where a failed one is rolled back, what changed since the last one must be known.
-    pub(super) fn refresh(&mut self, run: &mut RunContext<'_>) -> Result<(), EngineError> {
+    pub(super) fn refresh(&mut self, run: &mut RunContext<'_>) -> Result {
         if self.settings.rollback.is_some() {
             self.latest = None;
         }
         self.current(run).map(drop)
     }
 
-    /// What changed since a snapshot.
-    pub(super) fn changes_since(
-        &mut self,
-        run: &mut RunContext<'_>,
-        before: Option<&Snapshot>,
-    ) -> Result<GitRecord, EngineError> {
+    fn changes_since(&mut self, run: &mut RunContext<'_>, before: Option<&Snapshot>) -> Result<GitRecord> {
         let after = self.snapshot(run)?;
         let (Some(git), Some(before), Some(after)) = (&self.git, before, after) else {
             self.latest = None;
@@ -216,37 +264,29 @@ impl WorkTree {
     }
 
     /// A repository that cannot be read is worth a warning and not the run.
-    fn snapshot(&self, run: &mut RunContext<'_>) -> Result<Option<Snapshot>, EngineError> {
+    fn snapshot(&self, run: &mut RunContext<'_>) -> Result<Option<Snapshot>> {
         let snapshot = match self.settings.rollback {
             Some(_) => Git::snapshot_with_ignored,
             None => Git::snapshot,
         };
-        match self.git.as_ref().map(snapshot) {
-            None => Ok(None),
-            Some(Ok(snapshot)) => Ok(Some(snapshot)),
+        match self.git.as_ref().map(snapshot).transpose() {
+            Ok(snapshot) => return Ok(snapshot),
             // The end of the run tells of it.
-            Some(Err(_)) if self.fault().is_some() => Ok(None),
-            Some(Err(error)) => {
-                run.warn(error.to_string())?;
-                Ok(None)
-            }
+            Err(_) if self.check_fault().is_err() => {}
+            Err(error) => run.warn(error.to_string())?,
         }
+        Ok(None)
     }
 
     /// After an attempt: says what it changed of git's configuration, hooks and attributes, which decide what git runs.
-    pub(super) fn warn_of_program_changes(
-        &self,
-        run: &mut RunContext<'_>,
-        files: &[String],
-    ) -> Result<(), EngineError> {
+    pub(super) fn warn_of_program_changes(&self, run: &mut RunContext<'_>, files: &[String]) -> Result {
         let Some(git) = &self.git else {
             return Ok(());
         };
         // A fault ends the run, which tells of it.
         let mut changed = git.program_changes().unwrap_or_default();
         let is_attributes = |file: &&String| file.rsplit('/').next() == Some(".gitattributes");
-        let attributes = files.iter().filter(is_attributes);
-        changed.extend(attributes.map(|file| crate::text::one_line(file, 200)));
+        changed.extend(files.iter().filter(is_attributes).map(|file| one_line(file, 200)));
         if changed.is_empty() {
             return Ok(());
         }
@@ -261,7 +301,7 @@ impl WorkTree {
 /// Uncommitted changes that attempts leave over: whose they are, in this run and in later ones.
 impl WorkTree {
     /// What earlier runs left of tasks' work is still theirs where nobody changed it since. The tree without it.
-    fn take_over(&mut self, run: &mut RunContext<'_>, tree: &Snapshot) -> Result<Snapshot, EngineError> {
+    fn take_over(&mut self, run: &mut RunContext<'_>, tree: &Snapshot) -> Result<Snapshot> {
         if self.settings.commit == CommitWhen::Never {
             return Ok(tree.clone());
         }
@@ -281,12 +321,12 @@ impl WorkTree {
 
     /// Remembers the tree before a task's first attempt of the run: its commit has the work of all of them. A task and its
     /// fixes share one: whichever is done first commits what all of them left.
-    pub(super) fn remember_before(
+    fn remember_before(
         &mut self,
         run: &mut RunContext<'_>,
         task: &TaskId,
         tree: Option<&Snapshot>,
-    ) -> Result<(), EngineError> {
+    ) -> Result {
         let Some(tree) = tree.filter(|_| self.settings.commit != CommitWhen::Never) else {
             return Ok(());
         };
@@ -295,8 +335,7 @@ impl WorkTree {
         self.run_start.get_or_insert_with(|| tree.clone());
         if !self.before_task.contains_key(task) {
             let own = self.taken_over.remove(task).unwrap_or_default();
-            let known = self.changed_by.entry(task.clone()).or_default();
-            known.extend(own.iter().cloned());
+            self.changed_by.entry(task.clone()).or_default().extend(own.iter().cloned());
             self.before_task.insert(task.clone(), tree.without(&own));
         }
         // Should this run be killed, the next one tells the attempt's work by it.
@@ -308,12 +347,12 @@ impl WorkTree {
     }
 
     /// Remembers what attempts on a task have left uncommitted, so that a later run does not take it for a person's.
-    pub(super) fn note_leftover_changes(
+    fn note_leftover_changes(
         &mut self,
         run: &mut RunContext<'_>,
         task: &TaskId,
         before_attempt: Option<&Snapshot>,
-    ) -> Result<(), EngineError> {
+    ) -> Result {
         if self.settings.commit == CommitWhen::Never || self.run_start.is_none() {
             return Ok(());
         }
@@ -328,23 +367,31 @@ impl WorkTree {
                     return Ok(());
                 };
                 if let Some(before) = before_attempt {
-                    let changed = now.work_since(before, start);
-                    let known = self.changed_by.entry(task.clone()).or_default();
-                    known.extend(changed.into_iter().map(|file| file.path));
+                    let changed = now.work_since(before, start).into_iter().map(|file| file.path);
+                    self.changed_by.entry(task.clone()).or_default().extend(changed);
                 }
                 now.work_since(&first, start)
             }
         };
         Ok(run.store.set_leftovers(task, &left)?)
     }
+
+    /// After a task is given up: what comes before it is tried again is the work of others. A fix task that is given up
+    /// leaves its chain open, unless that is given up with it.
+    pub(super) fn forget_given_up(&mut self, run: &RunContext<'_>, task: &TaskId) -> Result {
+        let owner = run.store.work_owner(task)?;
+        if run.store.task(owner.as_str())?.status == Status::Blocked {
+            self.before_task.remove(&owner);
+        }
+        Ok(())
+    }
 }
 
 /// What attempts left in a tree whose run was killed while they worked.
 fn cut_off_changes(store: &Store, tree: &Snapshot) -> Result<Vec<(TaskId, Vec<LeftoverFile>)>, StoreError> {
-    let looks = store.tree_snapshots()?.into_iter();
-    let work = looks.map(|cut_off| {
-        let look = Snapshot::from_words(&cut_off.snapshot).zip(cut_off.ended_at);
-        let left = look.map(|(look, ended_at)| look.work_cut_off(tree, ended_at));
+    let work = store.tree_snapshots()?.into_iter().map(|cut_off| {
+        let before = Snapshot::from_words(&cut_off.snapshot).zip(cut_off.ended_at);
+        let left = before.map(|(before, ended_at)| before.work_cut_off(tree, ended_at));
         (cut_off.task, left.unwrap_or_default())
     });
     Ok(work.collect())
@@ -365,14 +412,13 @@ pub fn changes_of_others(
     }
     // Of a run that was killed the next one finds out what was its work.
     left.extend(cut_off_changes(store, tree)?);
-    let files = left.into_values().flatten();
-    let tasks = files.filter(|file| tree.is_as_left(file));
-    let tasks: Vec<Vec<u8>> = tasks.map(|file| file.path).collect();
-    Ok(tree.without(&tasks).dirty())
+    let files = left.into_values().flatten().filter(|file| tree.is_as_left(file));
+    let paths: Vec<Vec<u8>> = files.map(|file| file.path).collect();
+    Ok(tree.without(&paths).dirty())
 }
 
-fn cannot_start(error: &GitError) -> StopRun {
-    StopRun::error(error.to_string()).with_hint(match error {
+fn cannot_start(error: GitError) -> StopRun {
+    StopRun::error(error.to_string()).with_hint(match &error {
         GitError::Unfinished(_) => "finish or abort it, then `ralph run` again".into(),
         GitError::BranchInTheWay { .. } => "commit or stash them, then `ralph run` again".into(),
         _ if let Some(remedy) = error.remedy() => format!("{remedy}; then `ralph run` again"),
@@ -380,7 +426,6 @@ fn cannot_start(error: &GitError) -> StopRun {
     })
 }
 
-/// The first few files.
 pub(super) fn some_of(files: &[String]) -> String {
-    crate::text::few(files, NAMED)
+    few(files, NAMED)
 }

@@ -40,7 +40,6 @@ pub(super) struct Exited<'a> {
 }
 
 /// All that may name what a task is to write: its texts and its files.
-#[must_use]
 pub fn task_texts(task: &Task) -> Vec<String> {
     let own = [&task.title, &task.description];
     let own = own.into_iter().chain(&task.done_when).chain(&task.files);
@@ -86,21 +85,18 @@ pub(super) fn broken(exited: &Exited<'_>) -> Option<Broken> {
     // A relative path says nothing once the gate has gone elsewhere.
     let is_path = name.contains('/') || is_script;
     let elsewhere = is_path && split_words(exited.command).any(|word| word == "cd");
-    let found = match is_script && !exited.dir.join(&name).exists() {
-        true => Some(Problem::missing(&name)),
-        false => problem(&name, exited.dir),
-    };
-    let found = found.filter(|_| !elsewhere);
-    let found = found.unwrap_or_else(|| Problem::other(&name));
-    Some(Broken { why: format!("{} (exit code {code})", found.why), fix: found.fix, program: Some(name) })
+    let missing = is_script && !exited.dir.join(&name).exists();
+    let found = if missing { Some(Broken::missing(&name)) } else { problem(&name, exited.dir) };
+    let found = found.filter(|_| !elsewhere).unwrap_or_else(|| {
+        Broken::new(&name, format!("cannot start `{name}`"), format!("make sure that {name} runs here"))
+    });
+    Some(Broken { why: format!("{} (exit code {code})", found.why), ..found })
 }
 
 /// Why a gate cannot run, before it does; none where an attempt on its task may change that.
-#[must_use]
 pub fn sure_to_break(command: &str, dir: &Path, task_texts: &[String]) -> Option<Broken> {
-    let is_named = |name: &str| match name.contains('/') {
-        true => names(task_texts, name, dir),
-        false => mentions(task_texts, name),
+    let is_named = |name: &str| {
+        if name.contains('/') { names(task_texts, name, dir) } else { mentions(task_texts, name) }
     };
     programs(command)
         .into_iter()
@@ -113,51 +109,43 @@ pub(super) fn known_problem(program: &str, dir: &Path) -> Option<Broken> {
     let missing_path = program.contains('/')
         && inside(program, dir).is_some()
         && which::not_executable(program, dir, None).is_none();
-    let found = problem(program, dir).filter(|_| !missing_path)?;
-    Some(Broken { program: Some(program.to_owned()), why: found.why, fix: found.fix })
+    problem(program, dir).filter(|_| !missing_path)
 }
 
-struct Problem {
-    why: String,
-    fix: String,
-}
-
-impl Problem {
-    fn other(name: &str) -> Self {
-        Self { why: format!("cannot start `{name}`"), fix: format!("make sure that {name} runs here") }
+impl Broken {
+    fn new(program: &str, why: String, fix: String) -> Self {
+        Self { program: Some(program.to_owned()), why, fix }
     }
 
     fn missing(name: &str) -> Self {
-        Self { why: format!("`{name}` does not exist"), fix: format!("add {name}") }
-    }
-
-    fn not_installed(name: &str) -> Self {
-        Self {
-            why: match name.contains('/') {
-                true => format!("`{name}` is not installed"),
-                false => format!("`{name}` is not installed or not on PATH"),
-            },
-            fix: format!("install {name}"),
-        }
+        Self::new(name, format!("`{name}` does not exist"), format!("add {name}"))
     }
 }
 
-fn problem(name: &str, dir: &Path) -> Option<Problem> {
+fn problem(name: &str, dir: &Path) -> Option<Broken> {
     let search = which::search_path();
     if let Some(path) = which::find(name, dir, search.as_ref()) {
         let interpreter = name.contains('/').then(|| interpreter(&path)).flatten()?;
-        let runs = which::find(&interpreter, dir, search.as_ref()).is_some();
-        return (!runs).then(|| Problem {
-            why: format!("`{name}` needs `{interpreter}`, which is not installed"),
-            fix: format!("install {interpreter}, or change the first line of {name}"),
-        });
+        if which::find(&interpreter, dir, search.as_ref()).is_some() {
+            return None;
+        }
+        let why = format!("`{name}` needs `{interpreter}`, which is not installed");
+        return Some(Broken::new(
+            name,
+            why,
+            format!("install {interpreter}, or change the first line of {name}"),
+        ));
     }
     if !name.contains('/') || inside(name, dir).is_none() {
-        return Some(Problem::not_installed(name));
+        let why = match name.contains('/') {
+            true => format!("`{name}` is not installed"),
+            false => format!("`{name}` is not installed or not on PATH"),
+        };
+        return Some(Broken::new(name, why, format!("install {name}")));
     }
     Some(match which::not_executable(name, dir, None) {
-        Some(_) => Problem { why: format!("`{name}` is not executable"), fix: format!("`chmod +x {name}`") },
-        None => Problem::missing(name),
+        Some(_) => Broken::new(name, format!("`{name}` is not executable"), format!("`chmod +x {name}`")),
+        None => Broken::missing(name),
     })
 }
 
@@ -222,10 +210,7 @@ fn paths(command: &str, dir: &Path) -> impl Iterator<Item = String> {
 /// A path as the tree's root sees it; none where it leads out of the tree.
 fn inside(path: &str, dir: &Path) -> Option<String> {
     let path = Path::new(path);
-    let path = match path.is_absolute() {
-        true => path.strip_prefix(dir).ok()?,
-        false => path,
-    };
+    let path = if path.is_absolute() { path.strip_prefix(dir).ok()? } else { path };
     let mut parts = Vec::new();
     for part in path.components() {
         match part {

@@ -19,7 +19,6 @@ done; exit "${ralph_codes[0]}"
 const PIPE_MARK: &str = "ralph-pipe: ";
 
 /// Whether a gate has a pipeline of its own: not a quoted `|`, not `||`, and none inside `$( )`.
-#[must_use]
 pub fn has_pipe(script: &str) -> bool {
     let read = tokens(script);
     read.list.iter().any(|token| token.is_pipe())
@@ -71,7 +70,6 @@ pub(super) fn find_pipe_mark(chunk: &[u8]) -> Option<PipeMark<'_>> {
 /// The programs without which a script cannot succeed, as it names them. Left out are names that only a shell can work out,
 /// commands whose failure the script survives (`a || b`, `a; b`), programs that it looks for itself (`command -v x`), and
 /// all that follows a branch, a function or a change of the search path.
-#[must_use]
 pub fn programs(script: &str) -> Vec<&str> {
     let mut needs = Needs::default();
     let mut command: Vec<&str> = Vec::new();
@@ -286,7 +284,6 @@ fn ends_of_last_subshells(list: &[Token<'_>]) -> Vec<usize> {
     ends.take_while(|(_, is_subshell)| *is_subshell).map(|(at, _)| at).collect()
 }
 
-/// A piece of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Token<'s> {
     kind: Kind,
@@ -397,10 +394,7 @@ fn after_here_document(text: &str, end: &str, tabs: bool) -> Option<usize> {
     for line in text.split_inclusive('\n') {
         length += line.len();
         let bare = line.trim_end_matches(['\n', '\r']);
-        let bare = match tabs {
-            true => bare.trim_start_matches('\t'),
-            false => bare,
-        };
+        let bare = if tabs { bare.trim_start_matches('\t') } else { bare };
         if bare == end {
             return Some(length);
         }

@@ -31,23 +31,16 @@ pub struct LogDir {
     path: PathBuf,
 }
 
-/// A regular file in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    name: String,
-    bytes: u64,
-    modified: Timestamp,
-}
-
 impl LogDir {
     /// Opens the directory; one that is a link is refused.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(dir) => Ok(Self { dir, path: path.to_owned() }),
-            Err(Errno::LOOP | Errno::NOTDIR) => Err(match path.is_symlink() {
-                true => Refused::Link.into(),
-                false => Refused::NotRegular("what should be a directory").into(),
+            Err(Errno::LOOP | Errno::NOTDIR) => Err(if path.is_symlink() {
+                Refused::Link.into()
+            } else {
+                Refused::NotRegular("what should be a directory").into()
             }),
             Err(error) => Err(error.into()),
         }
@@ -79,18 +72,15 @@ impl LogDir {
     }
 
     /// Where a file of it is, for people.
-    #[must_use]
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Makes a file that is not there yet, readable by its owner only.
     pub fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         self.open_file(name, flags)
     }
 
-    /// Opens a regular file for reading.
     pub fn read(&self, name: &str) -> io::Result<File> {
         self.open_file(name, OFlags::RDONLY)
     }
@@ -106,10 +96,7 @@ impl LogDir {
             Err(Errno::LOOP) => return Err(Refused::Link.into()),
             Err(error) => return Err(error.into()),
         };
-        match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(Refused::NotRegular("something else").into()),
-        }
+        if file.metadata()?.is_file() { Ok(file) } else { Err(Refused::NotRegular("something else").into()) }
     }
 
     /// Gives a file the name of another, which goes.
@@ -123,8 +110,8 @@ impl LogDir {
     }
 
     /// The regular files in it that have such a name.
-    fn entries(&self, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<Entry>> {
-        let mut entries = Vec::new();
+    fn files(&self, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<LogFile>> {
+        let mut files = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.dir)? {
             let entry = entry?;
             let Some(name) = entry.file_name().to_str().ok().filter(|name| wanted(name)) else {
@@ -138,13 +125,14 @@ impl LogDir {
                 continue;
             }
             let millis = i64::try_from(meta.st_mtime_nsec).unwrap_or(0) / 1_000_000;
-            entries.push(Entry {
+            files.push(LogFile {
                 name: name.to_owned(),
                 bytes: u64::try_from(meta.st_size).unwrap_or(0),
                 modified: Timestamp::from_millis(meta.st_mtime.saturating_mul(1000).saturating_add(millis)),
+                protected: false,
             });
         }
-        Ok(entries)
+        Ok(files)
     }
 }
 

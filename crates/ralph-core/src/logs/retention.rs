@@ -4,22 +4,28 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use regex::Regex;
 use serde::Serialize;
 
-use super::{LogDir, PART};
+use super::LogDir;
 use crate::files::unguessable;
 use crate::model::{RunId, Timestamp};
 
-/// Characters of a name that nobody can guess.
-const SECRET: usize = 16;
-
 /// The name of a new attempt's log. Nobody can guess it, so that nothing waits under it.
-#[must_use]
 pub fn attempt_name(task: &str, number: u32, run: &str) -> String {
     format!("{task}-{number:03}-{run}-{}.jsonl", unguessable())
 }
+
+/// The names of logs: an attempt's stream (`TASK-NNN-RUN-SECRET.jsonl`; earlier ones have no `SECRET`), its standard error
+/// (`….stderr.log`), what a run printed (`run-….log`), and what a run that died while it cut one left (`.part`).
+static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let attempt = r"(?<attempt>.+-\d{3,}-(?<run>r-[0-9a-f]{8})(?:-[0-9a-f]{16})?)(?:\.jsonl|\.stderr\.log)";
+    let printed = r"(?<printed>run-[A-Za-z0-9._-]+)\.log";
+    Regex::new(&format!(r"^(?:{attempt}|{printed})(?:\.part)?$")).ok()
+});
 
 /// The name of a log, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,41 +37,14 @@ pub struct LogName<'a> {
 }
 
 impl<'a> LogName<'a> {
-    /// Reads the name of an attempt's stream (`TASK-NNN-RUN-SECRET.jsonl`; earlier ones have no `SECRET`), of its standard
-    /// error (`….stderr.log`) or of what a run printed (`run-….log`). `None` for anything else.
-    #[must_use]
+    /// `None` for anything that is not Ralph's.
     pub fn parse(name: &'a str) -> Option<Self> {
-        // What a run that died while it cut a log left.
-        let name = name.strip_suffix(PART).unwrap_or(name);
-        if let Some(stem) = name.strip_suffix(".jsonl") {
-            return Self::attempt(stem);
-        }
-        if let Some(stem) = name.strip_suffix(".stderr.log") {
-            return Self::attempt(stem);
-        }
-        let stem = name.strip_suffix(".log")?;
-        let rest = stem.strip_prefix("run-")?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        (!rest.is_empty() && rest.chars().all(plain)).then_some(Self { stem, run: None })
-    }
-
-    fn attempt(stem: &'a str) -> Option<Self> {
-        let (before, rest) = stem.rsplit_once("-r-")?;
-        let (hex, secret) = match rest.split_once('-') {
-            Some((hex, secret)) => (hex, Some(secret)),
-            None => (rest, None),
-        };
-        let is_hex = |text: &str| text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        let is_run = hex.len() == 8 && is_hex(hex);
-        let is_secret = secret.is_none_or(|secret| secret.len() == SECRET && is_hex(secret));
-        let (task, number) = before.rsplit_once('-')?;
-        let is_number = number.len() >= 3 && number.bytes().all(|b| b.is_ascii_digit());
-        let run = stem.get(before.len() + 1..before.len() + "-r-".len() + hex.len());
-        (is_run && is_secret && is_number && !task.is_empty()).then_some(Self { stem, run })
+        let found = NAMES.as_ref()?.captures(name)?;
+        let stem = found.name("attempt").or_else(|| found.name("printed"))?.as_str();
+        Some(Self { stem, run: found.name("run").map(|run| run.as_str()) })
     }
 }
 
-/// How long logs are kept, and how much room they may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Older ones go; none for never.
@@ -76,7 +55,6 @@ pub struct Limits {
 
 impl Limits {
     /// From the settings' numbers, where zero is without end.
-    #[must_use]
     pub fn new(keep_days: u32, max_mb: u32) -> Self {
         Self {
             max_age: (keep_days > 0).then(|| Duration::from_secs(u64::from(keep_days) * 86_400)),
@@ -84,73 +62,48 @@ impl Limits {
         }
     }
 
-    #[must_use]
     pub fn is_endless(&self) -> bool {
         self.max_age.is_none() && self.max_bytes.is_none()
     }
 }
 
-/// A file in the directory of logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
     pub name: String,
     pub bytes: u64,
-    /// When it was last written to.
     pub modified: Timestamp,
     pub protected: bool,
 }
 
-/// A log with the standard error beside it: they stay or go together.
-#[derive(Debug, Default)]
-struct Group<'a> {
-    files: Vec<&'a LogFile>,
-    bytes: u64,
-    modified: Option<Timestamp>,
-    protected: bool,
-}
-
-/// The files to delete, oldest first. What is protected, and what does not bear the name of a log, stays whatever the
-/// limits say.
-#[must_use]
+/// The files to delete, oldest first. A log and the standard error beside it stay or go together. What is protected, and
+/// what does not bear the name of a log, stays whatever the limits say.
 pub fn to_delete<'a>(files: &'a [LogFile], limits: &Limits, now: Timestamp) -> Vec<&'a LogFile> {
-    let mut groups: Vec<Group<'a>> = grouped(files).into_values().collect();
-    groups.sort_by(|a, b| (a.modified, name_of(a)).cmp(&(b.modified, name_of(b))));
-    let sizes = groups.iter().map(|group| group.bytes);
-    let mut total = sizes.fold(0, u64::saturating_add);
+    let mut groups: BTreeMap<&str, Vec<&LogFile>> = BTreeMap::new();
+    for file in files {
+        if let Some(name) = LogName::parse(&file.name) {
+            groups.entry(name.stem).or_default().push(file);
+        }
+    }
+    let mut groups: Vec<Vec<&LogFile>> = groups.into_values().collect();
+    for group in &mut groups {
+        group.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    let modified = |group: &[&LogFile]| group.iter().map(|file| file.modified).max();
+    let bytes = |group: &[&LogFile]| group.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
+    groups.sort_by_key(|group| (modified(group), group.first().map(|file| file.name.as_str())));
+    let mut total = groups.iter().map(|group| bytes(group)).fold(0, u64::saturating_add);
     let mut gone = Vec::new();
     for group in groups {
-        let age = group.modified.map_or(Duration::ZERO, |modified| now.since(modified));
+        let age = modified(&group).map_or(Duration::ZERO, |modified| now.since(modified));
         let too_old = limits.max_age.is_some_and(|most| age > most);
         // From the oldest on: what is left over the limit is always made of younger ones.
         let too_much = limits.max_bytes.is_some_and(|most| total > most);
-        if !group.protected && (too_old || too_much) {
-            total = total.saturating_sub(group.bytes);
-            gone.extend(group.files);
+        if !group.iter().any(|file| file.protected) && (too_old || too_much) {
+            total = total.saturating_sub(bytes(&group));
+            gone.extend(group);
         }
     }
     gone
-}
-
-fn grouped(files: &[LogFile]) -> BTreeMap<&str, Group<'_>> {
-    let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
-    for file in files {
-        let Some(name) = LogName::parse(&file.name) else {
-            continue;
-        };
-        let group = groups.entry(name.stem).or_default();
-        group.files.push(file);
-        group.bytes = group.bytes.saturating_add(file.bytes);
-        group.modified = group.modified.max(Some(file.modified));
-        group.protected |= file.protected;
-    }
-    for group in groups.values_mut() {
-        group.files.sort_by(|a, b| a.name.cmp(&b.name));
-    }
-    groups
-}
-
-fn name_of<'a>(group: &Group<'a>) -> Option<&'a str> {
-    group.files.first().map(|file| file.name.as_str())
 }
 
 /// A log that a run under way has just written to may be one that it has not told of yet.
@@ -158,10 +111,8 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Files between two looks at the clock.
 const BETWEEN_LOOKS: usize = 64;
 
-/// What must not be deleted.
 #[derive(Clone, Debug, Default)]
 pub struct Protected {
-    /// Names of logs that are needed.
     pub names: HashSet<String>,
     /// Runs under way; what they wrote just now stays.
     pub runs: HashSet<RunId>,
@@ -169,12 +120,8 @@ pub struct Protected {
 
 impl Protected {
     /// From the paths of logs that are needed and the runs under way.
-    #[must_use]
     pub fn new(paths: &[String], runs: impl IntoIterator<Item = RunId>) -> Self {
-        let name = |path: &String| {
-            let name = Path::new(path).file_name()?;
-            Some(name.to_string_lossy().into_owned())
-        };
+        let name = |path: &String| Some(Path::new(path).file_name()?.to_string_lossy().into_owned());
         Self { names: paths.iter().filter_map(name).collect(), runs: runs.into_iter().collect() }
     }
 
@@ -187,11 +134,9 @@ impl Protected {
     }
 }
 
-/// What was deleted, or would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
     pub files: u64,
-    /// How much room they took.
     pub bytes: u64,
 }
 
@@ -241,19 +186,17 @@ fn list(dir: &Path, protected: &Protected, now: Timestamp) -> io::Result<Vec<Log
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let entries = dir.entries(|name| LogName::parse(name).is_some())?;
-    let files = entries.into_iter().map(|entry| LogFile {
-        protected: protected.covers(&entry.name, entry.modified, now),
-        bytes: entry.bytes,
-        modified: entry.modified,
-        name: entry.name,
-    });
-    Ok(files.collect())
+    let mut files = dir.files(|name| LogName::parse(name).is_some())?;
+    for file in &mut files {
+        file.protected = protected.covers(&file.name, file.modified, now);
+    }
+    Ok(files)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::logs::PART;
     use proptest::prelude::*;
     use std::fs;
 
@@ -399,15 +342,19 @@ mod tests {
                 ..Limits::new(days, 0)
             };
             let gone = to_delete(&files, &limits, NOW);
-            let groups = grouped(&files);
+            // Whether it or what stands beside it is needed, and when the newer of them was written.
             let group = |file: &LogFile| {
-                LogName::parse(&file.name).map(|name| &groups[name.stem])
+                let stem = LogName::parse(&file.name)?.stem;
+                let beside = files.iter().filter(|file| LogName::parse(&file.name).is_some_and(|name| name.stem == stem));
+                let beside: Vec<&LogFile> = beside.collect();
+                let bytes: u64 = beside.iter().map(|file| file.bytes).sum();
+                Some((beside.iter().any(|file| file.protected), beside.iter().map(|file| file.modified).max(), bytes))
             };
             for file in &gone {
-                prop_assert!(group(file).is_some_and(|group| !group.protected));
+                prop_assert!(group(file).is_some_and(|(protected, ..)| !protected));
             }
             // Oldest first, each once.
-            let times: Vec<_> = gone.iter().map(|file| group(file).unwrap().modified).collect();
+            let times: Vec<_> = gone.iter().map(|file| group(file).unwrap().1).collect();
             prop_assert!(times.is_sorted());
             let names: std::collections::BTreeSet<_> = gone.iter().map(|file| &file.name).collect();
             prop_assert_eq!(names.len(), gone.len());
@@ -416,26 +363,26 @@ mod tests {
                 .iter()
                 .filter(|file| group(file).is_some() && !names.contains(&file.name))
                 .collect();
-            let free: Vec<&&LogFile> = left.iter().filter(|file| !group(file).unwrap().protected).collect();
+            let free: Vec<&&LogFile> = left.iter().filter(|file| !group(file).unwrap().0).collect();
             let room: u64 = left.iter().map(|file| file.bytes).sum();
             if let Some(most) = limits.max_bytes {
                 prop_assert!(room <= most || free.is_empty());
             }
             if let Some(most) = limits.max_age {
                 for file in &free {
-                    prop_assert!(NOW.since(group(file).unwrap().modified.unwrap()) <= most);
+                    prop_assert!(NOW.since(group(file).unwrap().1.unwrap()) <= most);
                 }
             }
             // Nothing goes for its size that is younger than something that stays and is not needed.
             let newest_gone = times.last().copied().flatten();
             for file in &free {
-                prop_assert!(group(file).unwrap().modified >= newest_gone);
+                prop_assert!(group(file).unwrap().1 >= newest_gone);
             }
             // And not more than has to: the last one that went was too old, or its going was needed.
             if let Some(last) = gone.last() {
-                let last = group(last).unwrap();
-                let too_old = limits.max_age.is_some_and(|most| NOW.since(last.modified.unwrap()) > most);
-                let was_needed = limits.max_bytes.is_some_and(|most| room + last.bytes > most);
+                let (_, modified, bytes) = group(last).unwrap();
+                let too_old = limits.max_age.is_some_and(|most| NOW.since(modified.unwrap()) > most);
+                let was_needed = limits.max_bytes.is_some_and(|most| room + bytes > most);
                 prop_assert!(too_old || was_needed);
             }
         }

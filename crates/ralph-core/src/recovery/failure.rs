@@ -7,28 +7,11 @@ const NO_EVIDENCE: &str = "Task did not complete";
 const NO_FIX: &str = "No fix attempted";
 const NO_STATUS: &str = "Unknown status";
 
-/// What an attempt left behind to tell why it failed.
+/// What is known of a failure: the values of a `Task KEY: NAME FAILED` block, or what other evidence says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Evidence {
-    /// The failed task's key.
-    pub key: String,
-    /// The agent's FAILED block. Where there is one, it alone is believed.
-    pub failed_block: Option<FailureBlock>,
-    /// The error by the best other evidence: report, structured error, gate, error line.
-    pub best_error: Option<String>,
-    /// What was tried by the best other evidence.
-    pub best_attempt: Option<String>,
-    /// The whole text the agent ended with.
-    pub raw_output: String,
-}
-
-/// The values of a `Task KEY: NAME FAILED` block, as far as they were there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FailureBlock {
+pub struct FailureFacts {
     pub error: Option<String>,
-    /// What the agent tried against it.
     pub attempted_fix: Option<String>,
-    /// How it left the task.
     pub status: Option<String>,
 }
 
@@ -36,51 +19,42 @@ pub struct FailureBlock {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// The failed task's key.
     pub task_id: String,
     failed: bool,
     pub error: String,
-    /// What was tried against it.
     pub attempted_fix: String,
-    /// How the agent left the task.
     pub status: String,
-    /// The whole text the agent ended with.
     pub raw_output: String,
 }
 
 impl Failure {
-    /// The failure that the evidence speaks of.
-    #[must_use]
-    pub fn of(evidence: Evidence) -> Self {
-        let (block, no_error) = match evidence.failed_block {
-            Some(block) => (block, NO_ERROR_IN_BLOCK),
-            None => {
-                let other = FailureBlock {
-                    error: evidence.best_error,
-                    attempted_fix: evidence.best_attempt,
-                    status: None,
-                };
-                (other, NO_EVIDENCE)
-            }
-        };
+    /// By the agent's FAILED block: where there is one, it alone is believed.
+    pub fn of_block(key: &str, block: FailureFacts, raw_output: String) -> Self {
+        Self::new(key, block, NO_ERROR_IN_BLOCK, raw_output)
+    }
+
+    /// By the best other evidence: report, structured error, gate, error line.
+    pub fn without_block(key: &str, facts: FailureFacts, raw_output: String) -> Self {
+        Self::new(key, facts, NO_EVIDENCE, raw_output)
+    }
+
+    fn new(key: &str, facts: FailureFacts, no_error: &str, raw_output: String) -> Self {
         Self {
-            task_id: evidence.key,
+            task_id: key.to_owned(),
             failed: true,
-            error: or_else(block.error, no_error),
-            attempted_fix: or_else(block.attempted_fix, NO_FIX),
-            status: or_else(block.status, NO_STATUS),
-            raw_output: evidence.raw_output,
+            error: or_else(facts.error, no_error),
+            attempted_fix: or_else(facts.attempted_fix, NO_FIX),
+            status: or_else(facts.status, NO_STATUS),
+            raw_output,
         }
     }
 
     /// The error, unless it only says that none is known.
-    #[must_use]
     pub fn known_error(&self) -> Option<&str> {
         known(&self.error, &[NO_ERROR_IN_BLOCK, NO_EVIDENCE])
     }
 
     /// What was tried, unless it only says that nothing was.
-    #[must_use]
     pub fn known_attempt(&self) -> Option<&str> {
         known(&self.attempted_fix, &[NO_FIX])
     }
@@ -104,8 +78,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn seed_block() -> FailureBlock {
-        FailureBlock {
+    fn seed_block() -> FailureFacts {
+        FailureFacts {
             error: Some("File not found: src/parser.ts".into()),
             attempted_fix: Some("Checked alternate paths".into()),
             status: Some("Blocked, needs manual intervention".into()),
@@ -116,12 +90,7 @@ mod tests {
     fn rcp_01_the_failure_object_of_the_example() {
         for key in ["1.3", "1.3.1.1", "V4"] {
             let raw = format!("Task {key}: Add failure parser FAILED\n- Error: …\n");
-            let failure = Failure::of(Evidence {
-                key: key.into(),
-                failed_block: Some(seed_block()),
-                raw_output: raw.clone(),
-                ..Evidence::default()
-            });
+            let failure = Failure::of_block(key, seed_block(), raw.clone());
             let object = json!({
                 "taskId": key,
                 "failed": true,
@@ -136,7 +105,8 @@ mod tests {
 
     #[test]
     fn rcp_01_the_fields_stand_in_the_formats_order() {
-        let text = serde_json::to_string(&Failure::of(Evidence::default())).unwrap();
+        let text =
+            serde_json::to_string(&Failure::of_block("1.3", FailureFacts::default(), String::new())).unwrap();
         let text = text.replace('"', "");
         let keys = text.trim_matches(['{', '}']).split(',');
         let keys: Vec<_> = keys.filter_map(|member| member.split(':').next()).collect();
@@ -145,30 +115,23 @@ mod tests {
 
     #[test]
     fn rcp_02_what_a_block_lacks_is_said() {
-        let of = |failed_block| {
-            let best_error = Some("not asked".to_owned());
-            let best_attempt = best_error.clone();
-            Failure::of(Evidence { failed_block, best_error, best_attempt, ..Evidence::default() })
-        };
-        let nothing = of(Some(FailureBlock::default()));
+        let of = |block| Failure::of_block("1.3", block, String::new());
+        let nothing = of(FailureFacts::default());
         assert_eq!(nothing.error, "Task execution failed");
         assert_eq!(nothing.attempted_fix, "No fix attempted");
         assert_eq!(nothing.status, "Unknown status");
         let blank = Some(" \n".to_owned());
-        let block = FailureBlock { error: blank.clone(), attempted_fix: blank.clone(), status: blank };
-        assert_eq!(of(Some(block)), nothing);
-        let only_error = FailureBlock { error: Some(" x \n".into()), ..FailureBlock::default() };
-        assert_eq!(of(Some(only_error)).error, "x");
+        let block = FailureFacts { error: blank.clone(), attempted_fix: blank.clone(), status: blank };
+        assert_eq!(of(block), nothing);
+        let only_error = FailureFacts { error: Some(" x \n".into()), ..FailureFacts::default() };
+        assert_eq!(of(only_error).error, "x");
     }
 
     #[test]
     fn rcp_03_without_a_block_other_evidence_speaks() {
         let of = |error: Option<&str>, attempt: Option<&str>| {
-            Failure::of(Evidence {
-                best_error: error.map(str::to_owned),
-                best_attempt: attempt.map(str::to_owned),
-                ..Evidence::default()
-            })
+            let (error, attempted_fix) = (error.map(str::to_owned), attempt.map(str::to_owned));
+            Failure::without_block("1.3", FailureFacts { error, attempted_fix, status: None }, String::new())
         };
         let gate = of(Some("2 tests failed"), Some("Rewrote it"));
         assert_eq!((gate.error.as_str(), gate.attempted_fix.as_str()), ("2 tests failed", "Rewrote it"));
@@ -190,13 +153,9 @@ mod tests {
             is_block in any::<bool>(),
             raw_output in any::<String>(),
         ) {
-            let block = FailureBlock { error, attempted_fix: fix, status: None };
-            let mut evidence = Evidence { raw_output: raw_output.clone(), ..Evidence::default() };
-            match is_block {
-                true => evidence.failed_block = Some(block),
-                false => evidence.best_error = block.error,
-            }
-            let failure = Failure::of(evidence);
+            let facts = FailureFacts { error, attempted_fix: fix, status: None };
+            let of = if is_block { Failure::of_block } else { Failure::without_block };
+            let failure = of("1.3", facts, raw_output.clone());
             prop_assert!(!failure.error.trim().is_empty());
             prop_assert!(!failure.attempted_fix.trim().is_empty());
             prop_assert_eq!(failure.raw_output, raw_output);

@@ -46,8 +46,6 @@ pub struct FixTask {
 }
 
 impl FixTask {
-    /// The fix task with this key for a failure.
-    #[must_use]
     pub fn new(key: String, failure: &Failure, original: &Original<'_>) -> Self {
         let fix_of = &failure.task_id;
         let error = line_of(Some(&failure.error)).unwrap_or_else(|| NO_ERROR.to_owned());
@@ -75,14 +73,11 @@ impl FixTask {
         }
     }
 
-    /// Its markers, without their brackets.
-    #[must_use]
     pub fn markers(&self) -> Vec<String> {
         vec![format!("FIX {}", self.fix_of)]
     }
 
     /// Its block for tasks.md: lines that end in `\n`, no blank line around them.
-    #[must_use]
     pub fn block(&self) -> String {
         let mut lines = vec![format!("- [ ] {} [FIX {}] {}", self.key, self.fix_of, self.title)];
         let (first, steps) = self.description.split_once('\n').unwrap_or((&self.description, ""));
@@ -107,10 +102,7 @@ fn line_of(text: Option<&str>) -> Option<String> {
 fn files_of(original: &Original<'_>) -> Vec<String> {
     let files = original.files.iter().map(|file| one_line(file, usize::MAX));
     let files: Vec<String> = files.filter(|file| !file.is_empty()).collect();
-    match files.is_empty() {
-        true => vec![folder_of(original.spec_folder)],
-        false => files,
-    }
+    if files.is_empty() { vec![folder_of(original.spec_folder)] } else { files }
 }
 
 fn folder_of(spec_folder: Option<&str>) -> String {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// How many fix tasks there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub per_task: usize,
@@ -22,9 +21,7 @@ impl Default for Limits {
 pub struct Lineage {
     /// The keys above it by fix links, the root first; none where it is no fix task itself.
     pub above: Vec<String>,
-    /// The failed task's key.
     pub failed: String,
-    /// The keys of the fix tasks it has had, in order.
     pub fixes: Vec<String>,
     /// How many fix tasks there are below the root, at any depth.
     pub below_root: usize,
@@ -32,13 +29,11 @@ pub struct Lineage {
 
 impl Lineage {
     /// The key of the task that all the fixes are for in the end.
-    #[must_use]
     pub fn root(&self) -> &str {
         self.above.first().unwrap_or(&self.failed)
     }
 
     /// How many fix links lead from the root to the failed task.
-    #[must_use]
     pub fn depth(&self) -> usize {
         self.above.len()
     }
@@ -67,52 +62,30 @@ pub fn next_fix(
     limits: &Limits,
     taken: &dyn Fn(&str) -> bool,
 ) -> Result<String, LimitReached> {
-    let task = &lineage.failed;
+    let Lineage { failed, fixes, .. } = lineage;
+    let root = lineage.root();
     let chain = format!("Fix task chain: {}", lineage.chain().join(" -> "));
-    if lineage.fixes.len() >= limits.per_task {
-        let max = limits.per_task;
-        let lines = vec![
-            format!("ERROR: Max fix attempts ({max}) reached for task {task}"),
-            format!("Fix attempts: {}", lineage.fixes.join(", ")),
-        ];
-        let end = FinalState::MaxLimit;
-        return Err(LimitReached { lines, end });
-    }
-    if lineage.depth() >= limits.depth {
-        let max = limits.depth;
-        let lines = vec![
-            format!("ERROR: Max fix task depth ({max}) exceeded for task {task}"),
-            chain,
-            "The fix chain has become too deep. Manual intervention required.".to_owned(),
-        ];
-        let end = FinalState::MaxDepth;
-        return Err(LimitReached { lines, end });
-    }
-    if lineage.below_root >= limits.per_root {
-        let (max, root) = (limits.per_root, lineage.root());
-        let lines = vec![
-            format!("ERROR: Max fix tasks ({max}) reached below task {root}"),
-            chain,
-            "The fix tasks did not fix this task. Manual intervention required.".to_owned(),
-        ];
-        let end = FinalState::MaxBelowRoot;
-        return Err(LimitReached { lines, end });
-    }
-    let mut number = lineage.fixes.len();
-    loop {
-        number += 1;
-        let key = format!("{task}.{number}");
-        if !taken(&key) {
-            return Ok(key);
-        }
-    }
+    let (end, lines) = if fixes.len() >= limits.per_task {
+        let error = format!("ERROR: Max fix attempts ({}) reached for task {failed}", limits.per_task);
+        (FinalState::MaxLimit, vec![error, format!("Fix attempts: {}", fixes.join(", "))])
+    } else if lineage.depth() >= limits.depth {
+        let error = format!("ERROR: Max fix task depth ({}) exceeded for task {failed}", limits.depth);
+        let advice = "The fix chain has become too deep. Manual intervention required.";
+        (FinalState::MaxDepth, vec![error, chain, advice.to_owned()])
+    } else if lineage.below_root >= limits.per_root {
+        let error = format!("ERROR: Max fix tasks ({}) reached below task {root}", limits.per_root);
+        let advice = "The fix tasks did not fix this task. Manual intervention required.";
+        (FinalState::MaxBelowRoot, vec![error, chain, advice.to_owned()])
+    } else {
+        let mut keys = (fixes.len() + 1..).map(|number| format!("{failed}.{number}"));
+        return Ok(keys.find(|key| !taken(key)).unwrap_or_default());
+    };
+    Err(LimitReached { lines, end })
 }
 
-/// The fixes of one task and how they ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixHistory {
     pub key: String,
-    /// The keys of its fix tasks, in order.
     pub fixes: Vec<String>,
     pub end: FinalState,
 }
@@ -121,20 +94,15 @@ pub struct FixHistory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FinalState {
     Pass,
-    /// A task has used up its fixes.
     MaxLimit,
-    /// The chain of fixes is too deep.
     MaxDepth,
-    /// There are too many fixes below the root.
     MaxBelowRoot,
-    /// For a reason that is not known.
     Fail,
 }
 
 impl FixHistory {
     /// The text of its line, without the list's marker:
     /// `Task 1.3: 1 fix attempted (1.3.1) - Final: PASS`.
-    #[must_use]
     pub fn text(&self) -> String {
         let (count, end) = (self.fixes.len(), self.end);
         let noun = if count == 1 { "fix" } else { "fixes" };
@@ -142,22 +110,9 @@ impl FixHistory {
         format!("Task {}: {count} {noun} attempted ({fixes}) - Final: {end}", self.key)
     }
 
-    /// The key of the task whose line this is.
     pub(crate) fn key_of(text: &str) -> Option<&str> {
         let word = text.trim().strip_prefix("Task ")?.split_whitespace().next()?;
         word.strip_suffix(':').filter(|key| !key.is_empty())
-    }
-
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
-        let key = Self::key_of(text)?.to_owned();
-        let (_, rest) = text.split_once('(')?;
-        let (fixes, rest) = rest.split_once(')')?;
-        let (_, end) = rest.split_once("Final:")?;
-        let fixes = fixes.split(',').map(str::trim).filter(|fix| !fix.is_empty());
-        let fixes = fixes.map(str::to_owned).collect();
-        let end = FinalState::read(end.trim())?;
-        Some(Self { key, fixes, end })
     }
 }
 

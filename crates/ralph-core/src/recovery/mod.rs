@@ -11,6 +11,6 @@ mod failure;
 mod fix_task;
 mod limits;
 
-pub use failure::{Evidence, Failure, FailureBlock};
+pub use failure::{Failure, FailureFacts};
 pub use fix_task::{FixTask, NO_VERIFY, Original};
 pub use limits::{FinalState, FixHistory, LimitReached, Limits, Lineage, next_fix};

@@ -75,12 +75,6 @@ impl Store {
         self.all(&format!("{KNOWN} WHERE active ORDER BY created_at, rowid"), [])
     }
 
-    /// Those in use that came after this many, oldest first.
-    pub fn learnings_after(&self, newest: u64) -> Result<Vec<Known>> {
-        let new = "id IN (SELECT learning_id FROM learning_docs WHERE doc > ?1)";
-        self.all(&format!("{KNOWN} WHERE {new} ORDER BY created_at, rowid"), [newest])
-    }
-
     /// Those that are not in use.
     pub fn archived_learnings(&self) -> Result<Vec<Known>> {
         self.all(&format!("{KNOWN} WHERE NOT active ORDER BY created_at, rowid"), [])

@@ -81,6 +81,8 @@ pub struct Claimed {
     pub task: Task,
     pub metrics: TaskMetrics,
     pub tries: Tries,
+    /// The proof that the claim is the caller's.
+    pub token: Token,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -130,6 +132,7 @@ impl Store {
                 task: plan::known(tx, &id)?,
                 metrics: plan::metrics(tx, &id)?,
                 tries: tries(tx, &id)?,
+                token: request.token.clone(),
             }))
         })
     }

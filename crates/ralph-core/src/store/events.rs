@@ -76,11 +76,15 @@ impl Store {
     }
 }
 
+/// Stores an event under its number, or under the next one where another worker of the run was quicker.
 pub(super) fn append(tx: &Connection, event: &RunEvent) -> Result<()> {
+    let sql = "SELECT coalesce(max(seq), 0) + 1 FROM run_events WHERE run_id = ?1";
+    let next: u64 = tx.one(sql, [&event.run_id])?;
+    let event = RunEvent { seq: event.seq.max(next), ..event.clone() };
     tx.insert(
         "run_events",
         bind! {
-            run_id: event.run_id, seq: event.seq, at: event.at, type: event.kind.name(), json: Json(event),
+            run_id: event.run_id, seq: event.seq, at: event.at, type: event.kind.name(), json: Json(&event),
         },
     )
 }

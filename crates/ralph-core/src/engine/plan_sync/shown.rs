@@ -5,7 +5,7 @@ use crate::plan::DraftTask;
 use crate::plan::progress_md::{Completed, News};
 use crate::plan::state_json::{FixEntry, StateNews};
 use crate::plan::tasks_md::{self, Spec};
-use crate::recovery::{Evidence, Failure, FailureBlock, FixHistory, FixTask, Original};
+use crate::recovery::{Failure, FailureFacts, FixHistory, FixTask, Original};
 use crate::store::{FiledTask, FixRecord, Tick, UnfiledTask};
 use crate::text::{mask_secrets, one_line};
 
@@ -21,14 +21,8 @@ pub(in crate::engine) struct LogNews {
     pub learnings: Vec<String>,
 }
 
-/// The log's news; of the tasks that were looked at, those that are done.
-pub(super) fn log_of(
-    looked_at: &[FiledTask],
-    tasks: &[FiledTask],
-    records: &[&FixRecord],
-    news: &LogNews,
-) -> News {
-    let done = looked_at.iter().filter(|task| task.status == Status::Done);
+pub(super) fn log_of(tasks: &[FiledTask], records: &[&FixRecord], news: &LogNews) -> News {
+    let done = tasks.iter().filter(|task| task.status == Status::Done);
     let short = |hash: &String| hash.chars().take(7).collect::<String>();
     News {
         completed: done
@@ -90,27 +84,19 @@ pub(super) fn block_of(unfiled: &UnfiledTask, spec: &Spec<'_>, folder: Option<&s
     let Some(fix) = &unfiled.fix else {
         return tasks_md::render(&draft_of(task));
     };
-    let failure = Failure::of(Evidence {
-        key: fix.original.clone(),
-        failed_block: Some(FailureBlock {
-            error: Some(fix.error.clone()),
-            attempted_fix: fix.attempted.clone(),
-            status: None,
-        }),
-        ..Evidence::default()
-    });
-    let as_code = |command: &String| match command.contains(['`', '\n']) {
-        true => command.clone(),
-        false => format!("`{command}`"),
+    let (error, attempted_fix) = (Some(fix.error.clone()), fix.attempted.clone());
+    let facts = FailureFacts { error, attempted_fix, status: None };
+    let failure = Failure::of_block(&fix.original, facts, String::new());
+    let as_code = |command: &String| {
+        if command.contains(['`', '\n']) { command.clone() } else { format!("`{command}`") }
     };
     let raw = spec.verify_field(&fix.original);
     let verify = raw.or_else(|| task.verify.as_ref().map(as_code));
-    let own: Vec<String> = task.files.clone();
     FixTask::new(
         task.name().to_owned(),
         &failure,
         &Original {
-            files: &own,
+            files: &task.files,
             verify: verify.as_deref(),
             spec_folder: folder,
             error_category: fix.category.as_deref(),

@@ -5,15 +5,15 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::*;
-use crate::recovery::{Evidence, FailureBlock};
+use crate::recovery::FailureFacts;
 
 fn failure(error: Option<&str>, attempted_fix: Option<&str>) -> Failure {
-    let block = FailureBlock {
+    let block = FailureFacts {
         error: error.map(str::to_owned),
         attempted_fix: attempted_fix.map(str::to_owned),
         status: None,
     };
-    Failure::of(Evidence { key: "1.3".into(), failed_block: Some(block), ..Evidence::default() })
+    Failure::of_block("1.3", block, String::new())
 }
 
 fn fix(error: Option<&str>, original: &Original<'_>) -> FixTask {
@@ -77,7 +77,7 @@ fn rcg_03_without_an_error_the_task_is_named() {
     assert_eq!(fix.title, "Fix: task 1.3 failure");
     assert_eq!(fix.done_when, "Error \"Task execution failed\" no longer occurs");
     assert_eq!(title("\u{1b}[0m"), "Fix: task 1.3 failure");
-    let nothing = Failure::of(Evidence { key: "V4".into(), ..Evidence::default() });
+    let nothing = Failure::without_block("V4", FailureFacts::default(), String::new());
     let fix = FixTask::new("V4.1".into(), &nothing, &Original::default());
     assert_eq!(fix.title, "Fix: task V4 failure");
     assert!(fix.description.starts_with("Address the error: Task did not complete\n"));

@@ -213,11 +213,6 @@ impl Store {
         self.all(&format!("{FILED} WHERE s.source_id = ?1 ORDER BY t.position"), [source])
     }
 
-    /// One task as its file is to show it; none where it has no file.
-    pub fn filed_task(&self, task: &TaskId) -> Result<Option<FiledTask>> {
-        self.first(&format!("{FILED} WHERE s.task_id = ?1"), [task])
-    }
-
     /// Tasks that belong into a file and are not in it, in the order in which they go in: fix tasks of its tasks, then
     /// what changes of the plan added beside them, each at any depth.
     pub fn unfiled_tasks(&self, source: i64) -> Result<Vec<UnfiledTask>> {

@@ -43,6 +43,19 @@ fn events_come_in_portions_and_waits_end_with_the_next_event() {
 }
 
 #[test]
+fn two_workers_of_a_run_never_share_a_number() {
+    let mut f = Fixture::new();
+    f.start_run("r-1");
+    tell(&mut f, 5, EventKind::WaitOver);
+    tell(&mut f, 5, EventKind::BreakerProbes);
+    tell(&mut f, 3, EventKind::Paused);
+    let run = RunId::from_stored("r-1");
+    let events = f.store.some_events(&run, 1, 9).unwrap();
+    let seqs: Vec<(u64, u64)> = events.iter().map(|event| (event.seq, event.read().unwrap().seq)).collect();
+    assert_eq!(seqs, [(5, 5), (6, 6), (7, 7)]);
+}
+
+#[test]
 fn waits_have_a_length_unless_they_go_on() {
     let mut f = Fixture::new();
     f.start_run("r-1");

@@ -296,6 +296,7 @@ pub fn execute(
         attendant,
         interrupt,
         guard_command: guard_command(run_settings.grace),
+        worker: ralph_core::event::WORKER,
         output: seat.output.clone(),
     };
     Ok(engine.run()?)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::decide::{Budgets, Policy};
 use ralph_core::engine::{BreakerSettings, GateSettings, GitSettings, RecoverySettings, RunSettings};
-use ralph_core::hooks::{Hooks, OnHookFailure};
+use ralph_core::hooks::Hooks;
 use ralph_core::logs;
 use ralph_core::memory::prompt::Limits;
 use ralph_core::recovery;
@@ -127,10 +127,7 @@ fn hooks(settings: &Settings) -> Hooks {
         after_attempt: hooks.after_attempt.value.clone(),
         after_run: hooks.after_run.value.clone(),
         timeout: unless_zero(*hooks.timeout),
-        on_failure: match *hooks.veto {
-            true => OnHookFailure::Veto,
-            false => OnHookFailure::Report,
-        },
+        veto: *hooks.veto,
     }
 }
 

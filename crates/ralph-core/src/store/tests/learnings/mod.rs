@@ -112,7 +112,7 @@ fn import_one(f: &mut Fixture, id: &str, content: &str, tags: &[&str], days: i64
 
 fn tidy(f: &mut Fixture) -> Upkeep {
     let mut random = f.random();
-    let (done, error) = Upkeep::run(&mut f.store, &UpkeepPolicy::default(), NOW, &mut random);
-    assert!(error.is_none(), "{error:?}");
+    let mut done = Upkeep::default();
+    done.run(&mut f.store, &UpkeepPolicy::default(), NOW, &mut random).unwrap();
     done
 }
