@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use ralph_core::adaptive::DEFAULT_VALUE_USD;
 use ralph_core::model::{Attempt, Difficulty, NO_MODEL, Outcome, TaskId};
@@ -75,12 +74,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         ))
         .hint("remove models with few outcomes from --ladder"));
     }
-    if args.json {
-        output::json(&report);
-    } else {
-        output::text(human(&report));
-    }
-    Ok(ExitCode::SUCCESS)
+    output::print(args.json, &report, || output::text(human(&report)))
 }
 
 /// The ladder, with models that have outcomes only; in the project's own history the others are left out.

@@ -179,7 +179,7 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
             next: Some("ralph analyze".to_owned()),
         }),
         EventKind::Waiting { waiting_for: WaitingFor::Limit, reason, until } => {
-            let until = until.map(|until| format!(" until {}", format::time(until)));
+            let until = until.map(|until| format!(" until {}", until.local()));
             let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
             Some(Content {
                 occasion: Occasion::Limit,
@@ -193,7 +193,7 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
             occasion: Occasion::Limit,
             what: "usage limit hit".to_owned(),
             lines: vec![
-                format!("{instead_of} hit its usage limit (resets {})", format::time(*until)),
+                format!("{instead_of} hit its usage limit (resets {})", until.local()),
                 format!("switching to {agent}"),
             ],
             task: None,

@@ -7,7 +7,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::channels::{Channel, Cutoff, Message};
-use crate::threads;
 use crate::ui::format;
 
 /// How long the end of a run is delayed at most.
@@ -151,7 +150,7 @@ impl Worker {
                 own.sent(is_cut);
             }
         };
-        Self { name, has_process, queue, thread: threads::start("notify", work).ok() }
+        Self { name, has_process, queue, thread: thread::Builder::new().spawn(work).ok() }
     }
 
     /// Queues a message; if one is dropped for it, which and why.

@@ -18,7 +18,6 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout, time};
 use super::channels::{Channel, Cutoff, Delivery, Message};
 use super::notice::safe_line;
 use crate::settings::{Settings, shown_url};
-use crate::threads;
 use crate::workspace::{now, random};
 
 /// The first wait; doubles each time.
@@ -266,7 +265,7 @@ impl Resolver for ThreadedResolver {
             // Nobody waits any more when the time is over.
             let _ = sender.send(answer);
         };
-        threads::start("resolver", look_up)?;
+        std::thread::Builder::new().spawn(look_up)?;
         match found.recv_timeout(*timeout.after) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => Err(ureq::Error::Timeout(timeout.reason)),

@@ -325,9 +325,9 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
 
 /// Says how it ended, where the display has not, and gives the exit code.
 fn conclude(workspace: &Workspace, summary: &Summary, args: &Args) -> ExitCode {
-    let is_error = ui::summary::is_error(summary.exit);
+    let is_error = ui::report::is_error(summary.exit);
     if !args.json && !args.quiet && summary.run_id.is_some() {
-        output::text(ui::summary::render(workspace, summary));
+        output::text(ui::report::summary(workspace, summary));
     }
     let unseen = (args.json || args.quiet) && summary.exit == RunExit::BreakerOpen;
     if unseen && let Ok(found) = super::breaker::latest_failures(workspace) {
