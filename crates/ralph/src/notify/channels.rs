@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -83,7 +83,7 @@ pub fn channels(settings: &Settings, root: &Path) -> Vec<Box<dyn Channel>> {
         channels.push(Box::new(Bell));
     }
     if *settings.notify.desktop {
-        channels.push(Box::new(Desktop::of_session(root)));
+        channels.push(Box::new(Desktop { root: root.to_owned() }));
     }
     channels
 }
@@ -155,12 +155,7 @@ impl Channel for NotifyCommand {
             stdin: format!("\n{}\n", message.json),
             access: Access::default(),
         };
-        let database = Project::at(&self.root).database();
-        match call(&launch, COMMAND_LIMIT, cutoff, Some(&database)) {
-            Ok(()) => Ok(Delivery::Sent),
-            Err(CallError::NotFound) => Err("`sh` not found".to_owned()),
-            Err(CallError::Failed(how)) => Err(how),
-        }
+        call(&launch, COMMAND_LIMIT, cutoff, Some(&Project::at(&self.root).database()))
     }
 }
 
@@ -173,16 +168,9 @@ impl Channel for Bell {
     }
 
     fn send(&self, _message: &Message, _cutoff: &Cutoff) -> Result<Delivery, String> {
-        let rung = if io::stderr().is_terminal() {
-            ring(&mut io::stderr().lock())
-        } else if io::stdout().is_terminal() {
-            ring(&mut io::stdout().lock())
-        } else {
-            // A terminal that is gone, as for a run in the background, is none.
-            let rung = own_terminal().and_then(|mut terminal| ring(&mut terminal).ok());
-            return Ok(rung.map_or(Delivery::Unavailable("no terminal"), |()| Delivery::Sent));
-        };
-        rung.map(|()| Delivery::Sent).map_err(|error| error.to_string())
+        let rung = own_terminal().is_some_and(|mut terminal| terminal.write_all(b"\x07").is_ok());
+        // A terminal that is gone, as for a run in the background, is none.
+        Ok(if rung { Delivery::Sent } else { Delivery::Unavailable("no terminal") })
     }
 }
 
@@ -195,37 +183,8 @@ fn own_terminal() -> Option<File> {
     may_ring.then_some(terminal)
 }
 
-fn ring(terminal: &mut dyn Write) -> io::Result<()> {
-    terminal.write_all(b"\x07")?;
-    terminal.flush()
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DesktopKind {
-    /// Reached with `notify-send`.
-    Freedesktop,
-    Mac,
-    Absent,
-}
-
 struct Desktop {
-    kind: DesktopKind,
     root: PathBuf,
-}
-
-impl Desktop {
-    fn of_session(root: &Path) -> Self {
-        let session = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
-        let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let kind = if cfg!(target_os = "macos") {
-            DesktopKind::Mac
-        } else if session.iter().any(is_set) {
-            DesktopKind::Freedesktop
-        } else {
-            DesktopKind::Absent
-        };
-        Self { kind, root: root.to_owned() }
-    }
 }
 
 impl Channel for Desktop {
@@ -238,10 +197,14 @@ impl Channel for Desktop {
     }
 
     fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
-        let (program, args) = match self.kind {
-            DesktopKind::Freedesktop => ("notify-send", notify_send(&message.notice)),
-            DesktopKind::Mac => ("osascript", osascript(&message.notice)),
-            DesktopKind::Absent => return Ok(Delivery::Unavailable("no desktop")),
+        let session = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
+        let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let (program, args) = if cfg!(target_os = "macos") {
+            ("osascript", osascript(&message.notice))
+        } else if session.iter().any(is_set) {
+            ("notify-send", notify_send(&message.notice))
+        } else {
+            return Ok(Delivery::Unavailable("no desktop"));
         };
         let launch = Launch {
             program: program.to_owned(),
@@ -251,11 +214,7 @@ impl Channel for Desktop {
             stdin: String::new(),
             access: Access::default(),
         };
-        match call(&launch, DESKTOP_LIMIT, cutoff, None) {
-            Ok(()) => Ok(Delivery::Sent),
-            Err(CallError::NotFound) => Ok(Delivery::Unavailable("notify-send not found")),
-            Err(CallError::Failed(how)) => Err(format!("{program} {how}")),
-        }
+        call(&launch, DESKTOP_LIMIT, cutoff, None).map_err(|how| format!("{program} {how}"))
     }
 }
 
@@ -284,13 +243,6 @@ fn osascript(notice: &Notice) -> Vec<String> {
     args.map(str::to_owned).to_vec()
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum CallError {
-    /// There is no such program.
-    NotFound,
-    Failed(String),
-}
-
 /// Ends what notification programs left running. Called at the end, when no attempt follows that would do it.
 pub fn end_leftover_processes() {
     end_left_overs(GRACE, &Interrupt::default(), None);
@@ -298,7 +250,12 @@ pub fn end_leftover_processes() {
 
 /// Runs a program to its end, within a limit, exempt from the cleanup after attempts. With a database it is recorded
 /// there as the project's own command before it reads anything, so that `ralph` commands in it may write.
-fn call(launch: &Launch, limit: Duration, cutoff: &Cutoff, database: Option<&Path>) -> Result<(), CallError> {
+fn call(
+    launch: &Launch,
+    limit: Duration,
+    cutoff: &Cutoff,
+    database: Option<&Path>,
+) -> Result<Delivery, String> {
     let limits = ProcessLimits { wall: limit, idle: None, grace: GRACE };
     let mut output = Output { printed: BoundedText::new(0, OUTPUT_KEPT), database, recorded: None };
     let ended = run_exempt(launch, &limits, &cutoff.0, &mut output);
@@ -306,25 +263,24 @@ fn call(launch: &Launch, limit: Duration, cutoff: &Cutoff, database: Option<&Pat
         // A row that stays names a process that will never exist again.
         let _ = store.forget_hook(&process);
     }
-    let ended = ended.map_err(|error| match error.source.kind() {
-        ErrorKind::NotFound => CallError::NotFound,
-        _ => CallError::Failed(safe_line(&error.to_string(), 200)),
-    })?;
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) if error.source.kind() == ErrorKind::NotFound => {
+            return Ok(Delivery::Unavailable("notify-send not found"));
+        }
+        Err(error) => return Err(safe_line(&error.to_string(), 200)),
+    };
     let how = match (ended.stop, ended.exit) {
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => format!("timed out after {limit:?}"),
         (Stop::Interrupted, _) => "was stopped with the run".to_owned(),
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => return Ok(()),
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(code)) => {
-            format!("exited with code {code}")
-        }
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Signal(signal)) => {
-            format!("was killed by signal {signal}")
-        }
+        (_, Exit::Code(0)) => return Ok(Delivery::Sent),
+        (_, Exit::Code(code)) => format!("exited with code {code}"),
+        (_, Exit::Signal(signal)) => format!("was killed by signal {signal}"),
     };
     let printed = output.printed.into_text();
     let last = printed.lines().map(str::trim).rfind(|line| !line.is_empty());
     let last = last.map(|line| format!(": {}", safe_line(line, 200)));
-    Err(CallError::Failed(format!("{how}{}", last.unwrap_or_default())))
+    Err(format!("{how}{}", last.unwrap_or_default()))
 }
 
 /// Collects what a program prints, and records its process in the database.

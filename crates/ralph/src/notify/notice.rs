@@ -6,7 +6,9 @@ use ralph_core::analysis::Analysis;
 use ralph_core::decide::{Budget, Meter};
 use ralph_core::event::{EventKind, RunEvent, TaskRef, WaitingFor};
 use ralph_core::exit::RunExit;
+use ralph_core::host::{Host, ThisHost};
 use ralph_core::model::{Cost, Key, RunId, Status, TaskId, Timestamp};
+use ralph_core::project::Project;
 use ralph_core::store::PlanCounts;
 use ralph_core::text::{clean, head, mask_secrets, one_line};
 use serde::Serialize;
@@ -76,6 +78,18 @@ pub struct Place {
     pub host: String,
 }
 
+impl Place {
+    pub fn of(project: &Project) -> Self {
+        let root = project.root();
+        let name = root.file_name().unwrap_or(root.as_os_str());
+        Self {
+            name: name.to_string_lossy().into_owned(),
+            root: root.display().to_string(),
+            host: ThisHost::new().owner().host,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Notice {
     pub v: u32,
@@ -118,10 +132,16 @@ pub struct NoticeProject {
 
 struct Content<'e> {
     occasion: Occasion,
-    what: String,
+    what: &'static str,
     lines: Vec<String>,
     task: Option<&'e TaskRef>,
     next: Option<String>,
+}
+
+impl Content<'_> {
+    fn new(occasion: Occasion, what: &'static str, lines: Vec<String>, next: Option<&str>) -> Self {
+        Self { occasion, what, lines, task: None, next: next.map(str::to_owned) }
+    }
 }
 
 /// The notification about an event, if it sends one.
@@ -133,10 +153,12 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
         }
         _ => (None, None, None),
     };
+    let about = content.task.map(|task| format!("{} {} ", task.name(), safe_line(&task.title, TASK_TITLE)));
+    let about = about.unwrap_or_default();
     Some(Notice {
         v: NOTICE_VERSION,
         occasion: content.occasion,
-        title: safe_line(&format!("{}: {}", place.name, content.what), TITLE),
+        title: safe_line(&format!("{}: {about}{}", place.name, content.what), TITLE),
         message: safe_lines(&content.lines),
         run_id: safe_line(event.run_id.as_str(), TITLE),
         task: content.task.map(|task| NoticeTask {
@@ -169,56 +191,37 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
             let why = "its attempts were interrupted by crashes of Ralph several times in a row";
             Some(blocked(task, vec![why.to_owned()]))
         }
-        EventKind::BreakerOpened { failures, tasks, analysis } => Some(Content {
-            occasion: Occasion::Breaker,
-            what: "the circuit breaker opened".to_owned(),
-            lines: std::iter::once(format!("{failures} consecutive failures on {tasks} tasks"))
-                .chain(analysis.lines())
-                .collect(),
-            task: None,
-            next: Some("ralph analyze".to_owned()),
-        }),
+        EventKind::BreakerOpened { failures, tasks, analysis } => {
+            let mut lines = vec![format!("{failures} consecutive failures on {tasks} tasks")];
+            lines.extend(analysis.lines());
+            let next = Some("ralph analyze");
+            Some(Content::new(Occasion::Breaker, "the circuit breaker opened", lines, next))
+        }
         EventKind::Waiting { waiting_for: WaitingFor::Limit, reason, until } => {
             let until = until.map(|until| format!(" until {}", until.local()));
             let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
-            Some(Content {
-                occasion: Occasion::Limit,
-                what: "usage limit hit".to_owned(),
-                lines: vec![wait, "the run then resumes by itself".to_owned()],
-                task: None,
-                next: None,
-            })
+            let lines = vec![wait, "the run then resumes by itself".to_owned()];
+            Some(Content::new(Occasion::Limit, "usage limit hit", lines, None))
         }
-        EventKind::AgentChanged { agent, instead_of, limited_until: Some(until), .. } => Some(Content {
-            occasion: Occasion::Limit,
-            what: "usage limit hit".to_owned(),
-            lines: vec![
-                format!("{instead_of} hit its usage limit (resets {})", until.local()),
-                format!("switching to {agent}"),
-            ],
-            task: None,
-            next: None,
-        }),
-        EventKind::BudgetNear { message, .. } => Some(Content {
-            occasion: Occasion::Budget,
-            what: "a budget is nearly used up".to_owned(),
-            lines: vec![message.clone()],
-            task: None,
-            next: None,
-        }),
+        EventKind::AgentChanged { agent, instead_of, limited_until: Some(until), .. } => {
+            let limit = format!("{instead_of} hit its usage limit (resets {})", until.local());
+            let lines = vec![limit, format!("switching to {agent}")];
+            Some(Content::new(Occasion::Limit, "usage limit hit", lines, None))
+        }
+        EventKind::BudgetNear { message, .. } => {
+            let lines = vec![message.clone()];
+            Some(Content::new(Occasion::Budget, "a budget is nearly used up", lines, None))
+        }
         EventKind::RunFinished { .. } => finished(kind),
         _ => None,
     }
 }
 
 fn blocked(task: &TaskRef, why: Vec<String>) -> Content<'_> {
-    let title = safe_line(&task.title, TASK_TITLE);
+    let next = format!("ralph run {}", typed(task));
     Content {
-        occasion: Occasion::Blocked,
-        what: format!("{} {title} is blocked and needs you", task.name()),
-        lines: why,
         task: Some(task),
-        next: Some(format!("ralph run {}", typed(task))),
+        ..Content::new(Occasion::Blocked, "is blocked and needs you", why, Some(&next))
     }
 }
 
@@ -260,16 +263,11 @@ fn finished(kind: &EventKind) -> Option<Content<'_>> {
         code if *code >= 128 => return None,
         _ => (Occasion::Error, "the run stopped with an error", "ralph doctor"),
     };
-    let mut facts = vec![
-        format::counted(u64::from(*attempts), "attempt"),
-        format::duration(Duration::from_millis(*duration_ms)),
-    ];
-    facts.extend(format::total(cost));
     let mut lines = vec![reason.clone()];
     lines.extend(hint.iter().cloned());
     lines.push(tasks.summary());
-    lines.push(facts.join(", "));
-    Some(Content { occasion, what: what.to_owned(), lines, task: None, next: Some(next.to_owned()) })
+    lines.push(format::spent(u64::from(*attempts), 0, *duration_ms, cost));
+    Some(Content::new(occasion, what, lines, Some(next)))
 }
 
 /// One clean, masked line of at most so many characters.

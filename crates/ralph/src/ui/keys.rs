@@ -30,11 +30,7 @@ pub fn is_foreground() -> bool {
 pub fn read_some(nap: Duration) -> Input {
     let input = stdin();
     let mut fds = [PollFd::new(&input, PollFlags::IN)];
-    let nap = Timespec {
-        tv_sec: i64::try_from(nap.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(nap.subsec_nanos()),
-    };
-    match poll(&mut fds, Some(&nap)) {
+    match poll(&mut fds, Timespec::try_from(nap).ok().as_ref()) {
         Ok(0) | Err(rustix::io::Errno::INTR) => return Input::Nothing,
         Err(_) => return Input::Ended,
         Ok(_) => {}

@@ -120,14 +120,15 @@ pub fn wrap(line: &str, columns: usize) -> String {
     text
 }
 
-/// A line in pieces of so many columns, broken after spaces. Nothing but tabs is changed: what agents print is code as
-/// often as prose.
+/// A line in pieces of so many columns, broken after spaces. What agents print is code as often as prose, so nothing but
+/// tabs is changed. Escape codes are dropped from a line that has to be broken.
 pub fn fold(line: &str, columns: usize) -> Vec<String> {
     let line = line.replace('\t', TAB);
     // A byte is never more than one column.
-    if line.len() <= columns {
+    if line.len() <= columns || shown(&line) <= columns {
         return vec![line];
     }
+    let line = anstream::adapter::strip_str(&line).to_string();
     let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
     for word in line.split_inclusive(' ') {
         if used + word.width() > columns && !piece.is_empty() {
@@ -146,6 +147,26 @@ pub fn fold(line: &str, columns: usize) -> Vec<String> {
     }
     pieces.push(piece);
     pieces
+}
+
+/// Folded lines, the first after one lead and the others after another.
+pub fn block(text: &str, first: &str, others: &str, columns: usize) -> String {
+    let room = columns.saturating_sub(shown(first).max(shown(others))).max(10);
+    let mut out = String::new();
+    let mut lead = first;
+    for line in text.split('\n') {
+        let pieces = fold(line, room);
+        let last = pieces.len() - 1;
+        for (at, piece) in pieces.iter().enumerate() {
+            // Neither the space at which a line was broken is shown, nor one before nothing.
+            let piece = if at == last { piece } else { piece.trim_end() };
+            out.push_str(if piece.is_empty() { lead.trim_end() } else { lead });
+            out.push_str(piece);
+            out.push('\n');
+            lead = others;
+        }
+    }
+    out
 }
 
 #[cfg(test)]

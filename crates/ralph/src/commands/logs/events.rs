@@ -12,7 +12,7 @@ use super::{Args, LOOK_AGAIN};
 use crate::command_error::{CommandError, CommandResult};
 use crate::secrets::mask_json;
 use crate::ui::style::{BOLD, DIM, paint};
-use crate::ui::table::{fold, shown};
+use crate::ui::table::block;
 use crate::ui::{self, format, lines};
 use crate::workspace::{Workspace, is_active};
 use crate::{interrupts, output};
@@ -151,13 +151,8 @@ impl Story {
             text.push_str(&format!("{}\n", paint(DIM, day)));
             self.day = day.to_owned();
         }
-        let mut lead = paint(DIM, format_args!("{clock:<TIME$}"));
-        let room = self.width.saturating_sub(TIME).max(10);
-        for piece in line.lines().flat_map(|line| pieces(line, room)) {
-            text.push_str(&format!("{lead}{piece}\n"));
-            lead = " ".repeat(TIME);
-        }
-        text
+        let time = paint(DIM, format_args!("{clock:<TIME$}"));
+        text + &block(&line, &time, &" ".repeat(TIME), self.width)
     }
 
     /// An event in words; of a kind that this version does not know, at least its name.
@@ -184,14 +179,6 @@ impl Story {
             _ => {}
         }
         lines::plain_line(&read)
-    }
-}
-
-/// A line in pieces that fit; one that has to be broken loses its colors.
-fn pieces(line: &str, room: usize) -> Vec<String> {
-    match shown(line) <= room {
-        true => vec![line.to_owned()],
-        false => fold(&anstream::adapter::strip_str(line).to_string(), room),
     }
 }
 

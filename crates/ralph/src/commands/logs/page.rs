@@ -8,7 +8,7 @@ use ralph_core::text::{StreamMask, clean, head, mask_secrets};
 
 use super::attempt::{LoggedAttempt, State};
 use crate::ui::style::{self, BOLD, CYAN, DIM, YELLOW, paint};
-use crate::ui::table::{fold, shown as shown_width};
+use crate::ui::table::block;
 use crate::ui::{format, lines};
 
 /// Lines shown of the end of standard error, and of what the gate printed.
@@ -17,9 +17,6 @@ pub const TAIL_LINES: usize = 20;
 const MOST: usize = 256 * 1024;
 /// Columns of a time in front.
 const TIME: usize = 8;
-
-/// No terminal is so wide.
-const ENDLESS: usize = usize::MAX / 4;
 
 pub struct Page {
     task: String,
@@ -204,31 +201,8 @@ impl Page {
         " ".repeat(if time.is_empty() { 2 } else { TIME + 2 })
     }
 
-    /// Lines that fit, the first after one thing and the others after another.
     fn block(&self, text: &str, first: &str, others: &str) -> String {
-        // Where there is no end to a line, nothing has to be measured.
-        let room = match self.width < ENDLESS {
-            true => self.width.saturating_sub(shown_width(first).max(shown_width(others))).max(10),
-            false => usize::MAX,
-        };
-        let mut out = String::new();
-        let mut lead = first;
-        for line in text.split('\n') {
-            let pieces = fold(line, room);
-            let last = pieces.len() - 1;
-            for (at, piece) in pieces.iter().enumerate() {
-                // The space at which a line was broken is not shown, nor one before nothing.
-                let end = match at == last {
-                    true => piece,
-                    false => piece.trim_end(),
-                };
-                out.push_str(if end.is_empty() { lead.trim_end() } else { lead });
-                out.push_str(end);
-                out.push('\n');
-                lead = others;
-            }
-        }
-        out
+        block(text, first, others, self.width)
     }
 }
 

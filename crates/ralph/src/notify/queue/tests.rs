@@ -65,7 +65,7 @@ fn finish(queues: Queues, told_to_stop: bool) -> (Vec<String>, Duration) {
 #[test]
 fn everything_that_was_posted_is_sent_before_the_end() {
     let (fake, sent) = Fake::boxed(Duration::from_millis(5), Ok(Delivery::Sent));
-    let queues = Queues::start(vec![fake]);
+    let mut queues = Queues::start(vec![fake]);
     for _ in 0..5 {
         queues.post(parcel());
     }
@@ -76,7 +76,7 @@ fn everything_that_was_posted_is_sent_before_the_end() {
 #[test]
 fn everything_that_waits_gets_the_time_that_its_own_limits_allow() {
     let (fake, sent) = Fake::boxed(Duration::from_millis(250), Ok(Delivery::Sent));
-    let queues = Queues::start(vec![fake]);
+    let mut queues = Queues::start(vec![fake]);
     for _ in 0..5 {
         queues.post(parcel_of(Occasion::Blocked));
     }
@@ -134,24 +134,9 @@ fn a_notice_without_end_makes_way_for_the_end_of_the_run() {
 }
 
 #[test]
-fn a_full_queue_takes_the_end_of_the_run() {
-    let (fake, sent) = Fake::boxed(Duration::from_millis(100), Ok(Delivery::Sent));
-    let mut queues = Queues::start(vec![fake]);
-    queues.longest_wait = Duration::from_millis(600);
-    for _ in 0..CAPACITY + 5 {
-        queues.post(parcel_of(Occasion::Blocked));
-    }
-    queues.post(parcel());
-    let (told, _) = finish(queues, false);
-    assert!(sent.lock().unwrap().contains(&Occasion::Done));
-    let full = "warning: cannot send the notification `blocked`: fake: the queue is full";
-    assert_eq!(told[0], full);
-}
-
-#[test]
 fn the_same_failure_is_told_once() {
     let (fake, _) = Fake::boxed(Duration::ZERO, Err("it answered 400".into()));
-    let queues = Queues::start(vec![fake]);
+    let mut queues = Queues::start(vec![fake]);
     for _ in 0..5 {
         queues.post(parcel());
     }
@@ -162,12 +147,13 @@ fn the_same_failure_is_told_once() {
 
 #[test]
 fn posting_never_waits_and_a_slow_one_holds_up_neither_the_others_nor_the_end() {
+    const MANY: usize = 40;
     let (slow, _) = Fake::boxed(Duration::from_secs(600), Ok(Delivery::Sent));
     let (quick, sent) = Fake::boxed(Duration::ZERO, Ok(Delivery::Sent));
     let mut queues = Queues::start(vec![slow, quick]);
     queues.longest_wait = Duration::from_secs(1);
     let started = Instant::now();
-    for n in 1..=CAPACITY + 10 {
+    for n in 1..=MANY {
         queues.post(parcel());
         // The quick one keeps up.
         while sent.lock().unwrap().len() < n {
@@ -175,18 +161,16 @@ fn posting_never_waits_and_a_slow_one_holds_up_neither_the_others_nor_the_end() 
         }
     }
     assert!(started.elapsed() < Duration::from_secs(120));
-    let full = "cannot send the notification `done`: fake: the queue is full";
-    assert_eq!(queues.failures(), [full]);
     let (told, took) = finish(queues, false);
     assert!(took < Duration::from_secs(120), "{took:?}");
     assert!(told.iter().any(|text| text.contains("not sent in time")), "{told:?}");
-    assert_eq!(sent.lock().unwrap().len(), CAPACITY + 10);
+    assert_eq!(sent.lock().unwrap().len(), MANY);
 }
 
 #[test]
 fn whoever_is_told_to_stop_waits_less() {
     let (slow, _) = Fake::boxed(Duration::from_secs(600), Ok(Delivery::Sent));
-    let queues = Queues::start(vec![slow]);
+    let mut queues = Queues::start(vec![slow]);
     queues.post(parcel());
     let (told, took) = finish(queues, true);
     assert!(took < Duration::from_secs(120), "{took:?}");
@@ -205,7 +189,7 @@ fn a_sender_that_dies_does_not_hold_up_the_end() {
             panic!("as it does in this test");
         }
     }
-    let queues = Queues::start(vec![Box::new(Dies)]);
+    let mut queues = Queues::start(vec![Box::new(Dies)]);
     queues.post(parcel());
     let (_, took) = finish(queues, false);
     assert!(took < Duration::from_secs(120), "{took:?}");

@@ -161,10 +161,9 @@ fn a_log_of_text_is_text() {
     let log = "Reading\tthe parser\n\n  indented \u{1b}[1mbold\u{1b}[0m and rather long\n<task-done>1.2</task-done>\n";
     let text = page(text_agent(), log, &target, (30, &[]));
     insta::assert_snapshot!(text, @"
-    1.2 Parse dates ·
-      attempt 2 · script ·
-      2023-11-14 22:13:20 ·
-      in progress
+    1.2 Parse dates · attempt 2
+      · script · 2023-11-14
+      22:13:20 · in progress
 
     Reading    the parser
 
