@@ -148,10 +148,11 @@ fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, Com
     let Some(name) = named else {
         return Ok(runs);
     };
-    if let Some(run) = runs.iter().find(|run| run.id.as_str() == name) {
-        return Ok(vec![run.clone()]);
+    let names: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
+    runs.retain(|run| run.id.as_str() == name);
+    if !runs.is_empty() {
+        return Ok(runs);
     }
-    let names: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     let error = CommandError::usage(format_args!("run `{name}` is not active"));
     Err(match names.is_empty() {
         true => error,
@@ -160,31 +161,26 @@ fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, Com
 }
 
 fn send_term(run: &RunRow) -> Result<(), CommandError> {
-    let host = ThisHost::new();
     let owner = &run.owner;
-    match host.liveness(owner) {
+    match ThisHost::new().liveness(owner) {
         Liveness::Dead => return Ok(()),
         Liveness::Elsewhere => {
-            return Err(CommandError::environment(format_args!(
-                "run {} is on another host, {}",
-                run.id, owner.host
-            ))
-            .hint("run `ralph stop --after-attempt`, which works across hosts"));
+            let message = format!("run {} is on another host, {}", run.id, owner.host);
+            return Err(CommandError::environment(message)
+                .hint("run `ralph stop --after-attempt`, which works across hosts"));
         }
         Liveness::Alive => {}
     }
-    let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw);
-    let sent = pid.map(|pid| {
-        kill_process(pid, Signal::TERM)?;
-        // A process that was stopped by Ctrl-Z hears nothing until it goes on.
-        kill_process(pid, Signal::CONT)
-    });
-    match sent {
-        Some(Err(error)) if error != rustix::io::Errno::SRCH => Err(CommandError::environment(format_args!(
+    let Some(pid) = i32::try_from(owner.pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
+    };
+    // A process that was suspended by Ctrl-Z hears nothing until it goes on.
+    match kill_process(pid, Signal::TERM).and_then(|()| kill_process(pid, Signal::CONT)) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(CommandError::environment(format_args!(
             "cannot send a signal to process {} of run {}: {error}",
             owner.pid, run.id
         ))),
-        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,35 +55,52 @@ pub enum Delivery {
     Unavailable(&'static str),
 }
 
+/// Sends a message, or says why it could not. Starts nothing new after the cutoff.
+type SendMessage = dyn Fn(&Message, &Cutoff) -> Result<Delivery, String> + Send;
+
 /// A way to reach a person.
-pub trait Channel: Send {
-    fn name(&self) -> &'static str;
+pub struct Channel {
+    pub name: &'static str,
     /// Where messages go, without anything secret.
-    fn target(&self) -> Option<String> {
-        None
-    }
+    pub target: Option<String>,
     /// Whether it runs a process, which must not be left behind.
-    fn has_process(&self) -> bool {
-        false
-    }
-    /// Sends a message, or says why it could not. Starts nothing new after the cutoff.
-    fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String>;
+    pub has_process: bool,
+    pub send: Box<SendMessage>,
 }
 
 /// The channels in `[notify]`.
-pub fn channels(settings: &Settings, root: &Path) -> Vec<Box<dyn Channel>> {
-    let mut channels: Vec<Box<dyn Channel>> = Vec::new();
+pub fn channels(settings: &Settings, root: &Path) -> Vec<Channel> {
+    let notify = &settings.notify;
+    let mut channels = Vec::new();
     if let Some(webhook) = Webhook::of(settings) {
-        channels.push(Box::new(webhook));
+        channels.push(Channel {
+            name: "webhook",
+            target: Some(webhook.target()),
+            has_process: false,
+            send: Box::new(move |message, cutoff| webhook.send(message, cutoff)),
+        });
     }
-    if let Some(command) = settings.notify.command.as_deref() {
-        channels.push(Box::new(NotifyCommand { command: command.to_owned(), root: root.to_owned() }));
+    if let Some(command) = notify.command.value.clone() {
+        let root = root.to_owned();
+        channels.push(Channel {
+            name: "command",
+            target: None,
+            has_process: true,
+            send: Box::new(move |message, cutoff| run_command(&command, &root, message, cutoff)),
+        });
     }
-    if *settings.notify.bell {
-        channels.push(Box::new(Bell));
+    if *notify.bell {
+        let send = Box::new(|_: &Message, _: &Cutoff| Ok(ring_bell()));
+        channels.push(Channel { name: "bell", target: None, has_process: false, send });
     }
-    if *settings.notify.desktop {
-        channels.push(Box::new(Desktop { root: root.to_owned() }));
+    if *notify.desktop {
+        let root = root.to_owned();
+        channels.push(Channel {
+            name: "desktop",
+            target: None,
+            has_process: true,
+            send: Box::new(move |message, cutoff| show_on_desktop(&root, &message.notice, cutoff)),
+        });
     }
     channels
 }
@@ -123,54 +140,33 @@ exec 3<&-
 wait $!"#;
 
 /// A shell command in the project's root, with the notice as JSON on its standard input.
-struct NotifyCommand {
-    command: String,
-    root: PathBuf,
-}
-
-impl Channel for NotifyCommand {
-    fn name(&self) -> &'static str {
-        "command"
-    }
-
-    fn has_process(&self) -> bool {
-        true
-    }
-
-    fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
-        let notice = &message.notice;
-        let env = |name: &str, value: &str| (name.to_owned(), OsString::from(value));
-        let variables = [
-            env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),
-            env("RALPH_NOTIFY_TITLE", &notice.title),
-            env("RALPH_NOTIFY_MESSAGE", &notice.message),
-            env("RALPH_RUN_ID", &notice.run_id),
-            ("RALPH_PROJECT".to_owned(), self.root.clone().into()),
-        ];
-        let launch = Launch {
-            program: "sh".into(),
-            args: when_recorded(&[GROUP, "sh", &self.command]),
-            env: own_settings().chain(variables).collect(),
-            cwd: self.root.clone(),
-            stdin: format!("\n{}\n", message.json),
-            access: Access::default(),
-        };
-        call(&launch, COMMAND_LIMIT, cutoff, Some(&Project::at(&self.root).database()))
-    }
+fn run_command(command: &str, root: &Path, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
+    let notice = &message.notice;
+    let env = |name: &str, value: &str| (name.to_owned(), OsString::from(value));
+    let variables = [
+        env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),
+        env("RALPH_NOTIFY_TITLE", &notice.title),
+        env("RALPH_NOTIFY_MESSAGE", &notice.message),
+        env("RALPH_RUN_ID", &notice.run_id),
+        ("RALPH_PROJECT".to_owned(), root.into()),
+    ];
+    let launch = Launch {
+        program: "sh".into(),
+        args: when_recorded(&[GROUP, "sh", command]),
+        env: own_settings().chain(variables).collect(),
+        cwd: root.to_owned(),
+        stdin: format!("\n{}\n", message.json),
+        access: Access::default(),
+    };
+    call(&launch, COMMAND_LIMIT, cutoff, Some(&Project::at(root).database()))
 }
 
 /// Rings the terminal that Ralph was started from. A bell moves no cursor, so it garbles no display.
-struct Bell;
-
-impl Channel for Bell {
-    fn name(&self) -> &'static str {
-        "bell"
-    }
-
-    fn send(&self, _message: &Message, _cutoff: &Cutoff) -> Result<Delivery, String> {
-        let rung = own_terminal().is_some_and(|mut terminal| terminal.write_all(b"\x07").is_ok());
-        // A terminal that is gone, as for a run in the background, is none.
-        Ok(if rung { Delivery::Sent } else { Delivery::Unavailable("no terminal") })
+fn ring_bell() -> Delivery {
+    // A terminal that is gone, as for a run in the background, is none.
+    match own_terminal().is_some_and(|mut terminal| terminal.write_all(b"\x07").is_ok()) {
+        true => Delivery::Sent,
+        false => Delivery::Unavailable("no terminal"),
     }
 }
 
@@ -183,39 +179,25 @@ fn own_terminal() -> Option<File> {
     may_ring.then_some(terminal)
 }
 
-struct Desktop {
-    root: PathBuf,
-}
-
-impl Channel for Desktop {
-    fn name(&self) -> &'static str {
-        "desktop"
-    }
-
-    fn has_process(&self) -> bool {
-        true
-    }
-
-    fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
-        let session = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
-        let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let (program, args) = if cfg!(target_os = "macos") {
-            ("osascript", osascript(&message.notice))
-        } else if session.iter().any(is_set) {
-            ("notify-send", notify_send(&message.notice))
-        } else {
-            return Ok(Delivery::Unavailable("no desktop"));
-        };
-        let launch = Launch {
-            program: program.to_owned(),
-            args,
-            env: Vec::new(),
-            cwd: self.root.clone(),
-            stdin: String::new(),
-            access: Access::default(),
-        };
-        call(&launch, DESKTOP_LIMIT, cutoff, None).map_err(|how| format!("{program} {how}"))
-    }
+fn show_on_desktop(root: &Path, notice: &Notice, cutoff: &Cutoff) -> Result<Delivery, String> {
+    let session = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
+    let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let (program, args) = if cfg!(target_os = "macos") {
+        ("osascript", osascript(notice))
+    } else if session.iter().any(is_set) {
+        ("notify-send", notify_send(notice))
+    } else {
+        return Ok(Delivery::Unavailable("no desktop"));
+    };
+    let launch = Launch {
+        program: program.to_owned(),
+        args,
+        env: Vec::new(),
+        cwd: root.to_owned(),
+        stdin: String::new(),
+        access: Access::default(),
+    };
+    call(&launch, DESKTOP_LIMIT, cutoff, None).map_err(|how| format!("{program} {how}"))
 }
 
 fn notify_send(notice: &Notice) -> Vec<String> {

@@ -10,7 +10,7 @@ use ralph_core::host::{Host, ThisHost};
 use ralph_core::model::{Cost, Key, RunId, Status, TaskId, Timestamp};
 use ralph_core::project::Project;
 use ralph_core::store::PlanCounts;
-use ralph_core::text::{clean, head, mask_secrets, one_line};
+use ralph_core::text::{clean, head, mask_secrets, one_line, shell_word};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -212,7 +212,34 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
             let lines = vec![message.clone()];
             Some(Content::new(Occasion::Budget, "a budget is nearly used up", lines, None))
         }
-        EventKind::RunFinished { .. } => finished(kind),
+        EventKind::RunFinished {
+            exit_code,
+            reason,
+            hint,
+            budget,
+            attempts,
+            cost,
+            duration_ms,
+            tasks,
+            ..
+        } => {
+            let (occasion, what, next) = match exit_code {
+                0 => (Occasion::Done, all_done(tasks), "ralph status"),
+                4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
+                4 => (Occasion::Limit, "the run reached a limit", "ralph run"),
+                5 => (Occasion::Blocked, "the remaining tasks are blocked", "ralph status"),
+                6 => (Occasion::Breaker, "the circuit breaker is open", "ralph analyze"),
+                7 => (Occasion::Error, "the run was aborted", "ralph status"),
+                // It was interrupted by somebody who is there.
+                code if *code >= 128 => return None,
+                _ => (Occasion::Error, "the run stopped with an error", "ralph doctor"),
+            };
+            let mut lines = vec![reason.clone()];
+            lines.extend(hint.iter().cloned());
+            lines.push(tasks.summary());
+            lines.push(format::spent(u64::from(*attempts), 0, *duration_ms, cost));
+            Some(Content::new(occasion, what, lines, Some(next)))
+        }
         _ => None,
     }
 }
@@ -227,12 +254,8 @@ fn blocked(task: &TaskRef, why: Vec<String>) -> Content<'_> {
 
 /// A task's name as it can be typed in a shell.
 fn typed(task: &TaskRef) -> &str {
-    let plain = |key: &&str| {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
-        key.chars().all(allowed)
-    };
     let key = task.key.as_ref().map(|key| key.as_str());
-    key.filter(plain).unwrap_or(task.task_id.as_str())
+    key.filter(|key| shell_word(key) == *key).unwrap_or(task.task_id.as_str())
 }
 
 /// How a finished plan is described; skipped and unverified tasks are not hidden behind "done".
@@ -243,31 +266,6 @@ fn all_done(tasks: &PlanCounts) -> &'static str {
         (true, false) => "every task is done or skipped",
         (true, true) => "every task is done or skipped, some unverified",
     }
-}
-
-/// The run ended. A run that was interrupted sends no notification.
-fn finished(kind: &EventKind) -> Option<Content<'_>> {
-    let EventKind::RunFinished {
-        exit_code, reason, hint, budget, attempts, cost, duration_ms, tasks, ..
-    } = kind
-    else {
-        return None;
-    };
-    let (occasion, what, next) = match exit_code {
-        0 => (Occasion::Done, all_done(tasks), "ralph status"),
-        4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
-        4 => (Occasion::Limit, "the run reached a limit", "ralph run"),
-        5 => (Occasion::Blocked, "the remaining tasks are blocked", "ralph status"),
-        6 => (Occasion::Breaker, "the circuit breaker is open", "ralph analyze"),
-        7 => (Occasion::Error, "the run was aborted", "ralph status"),
-        code if *code >= 128 => return None,
-        _ => (Occasion::Error, "the run stopped with an error", "ralph doctor"),
-    };
-    let mut lines = vec![reason.clone()];
-    lines.extend(hint.iter().cloned());
-    lines.push(tasks.summary());
-    lines.push(format::spent(u64::from(*attempts), 0, *duration_ms, cost));
-    Some(Content::new(occasion, what, lines, Some(next)))
 }
 
 /// One clean, masked line of at most so many characters.

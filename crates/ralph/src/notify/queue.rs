@@ -59,7 +59,7 @@ impl Posted {
 }
 
 impl Queues {
-    pub fn start(channels: Vec<Box<dyn Channel>>) -> Self {
+    pub fn start(channels: Vec<Channel>) -> Self {
         let (report, failures) = mpsc::channel();
         let start = |channel| Worker::start(channel, report.clone());
         Self {
@@ -147,22 +147,21 @@ fn failure(message: &Message, channel: &str, why: &str) -> String {
 }
 
 impl Worker {
-    fn start(channel: Box<dyn Channel>, report: Sender<String>) -> Self {
+    fn start(channel: Channel, report: Sender<String>) -> Self {
         let (queue, posted) = mpsc::channel::<Arc<Posted>>();
-        let (name, has_process) = (channel.name(), channel.has_process());
+        let Channel { name, target, has_process, send } = channel;
+        let channel = target.map_or(name.to_owned(), |target| format!("{name} {target}"));
         let work = move || {
             for posted in posted {
                 if posted.cutoff.is_over() {
                     continue;
                 }
-                let sent = channel.send(&posted.message, &posted.cutoff);
+                let sent = send(&posted.message, &posted.cutoff);
                 // What was cut short is counted and reported at the end.
                 if sent.is_err() && posted.cutoff.is_over() {
                     continue;
                 }
                 if let Err(why) = sent {
-                    let target = channel.target().map(|target| format!(" {target}"));
-                    let channel = format!("{name}{}", target.unwrap_or_default());
                     let _ = report.send(failure(&posted.message, &channel, &why));
                 }
                 posted.is_settled.store(true, Ordering::Relaxed);

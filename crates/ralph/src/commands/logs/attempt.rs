@@ -28,14 +28,13 @@ const CHUNK: usize = 64 * 1024;
 
 pub fn run(workspace: &Workspace, task: &Task, args: &Args) -> CommandResult {
     let run = args.run.as_deref().map(|id| workspace.run(id)).transpose()?;
-    let wanted =
-        Wanted { attempt: args.attempt, attempt_number: args.try_number, run: run.map(|run| run.id) };
+    let logs = TaskLogs { workspace, task, args, run: run.map(|run| run.id) };
     if args.follow {
         interrupts::quit_on_interrupt()?;
-        return follow(workspace, task, &wanted, args);
+        return logs.follow();
     }
-    let Some(logged) = wanted.newest(workspace, task)? else {
-        return Err(no_attempt(workspace, task, &wanted));
+    let Some(logged) = logs.newest()? else {
+        return Err(logs.no_attempt());
     };
     let path = logged.path(workspace);
     if args.json {
@@ -62,33 +61,149 @@ pub fn run(workspace: &Workspace, task: &Task, args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which attempts are meant.
-struct Wanted {
-    attempt: Option<u32>,
-    attempt_number: Option<u32>,
+/// The logs of a task that the command line asks for.
+struct TaskLogs<'a> {
+    workspace: &'a Workspace,
+    task: &'a Task,
+    args: &'a Args,
+    /// Only attempts of this run.
     run: Option<RunId>,
 }
 
-impl Wanted {
-    fn newest(&self, workspace: &Workspace, task: &Task) -> Result<Option<LoggedAttempt>, CommandError> {
-        Ok(logged_attempts(workspace, task)?.into_iter().rfind(|logged| self.includes(&logged.attempt)))
+impl TaskLogs<'_> {
+    /// The task's attempts that have a log, oldest first; a running one is the last.
+    fn all(&self) -> Result<Vec<LoggedAttempt>, CommandError> {
+        let (store, task) = (&self.workspace.store, self.task);
+        // Claims first: an attempt that ends between the two reads is then in both instead of in neither.
+        let claims = store.claims()?;
+        let history = store.history(Some(&task.id))?;
+        let mut all: Vec<LoggedAttempt> = history.into_iter().filter_map(LoggedAttempt::recorded).collect();
+        if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
+            let running = LoggedAttempt::claimed(task, claim, store.tries(&task.id)?.counted);
+            let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
+            all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
+        }
+        Ok(all)
     }
 
-    fn includes(&self, attempt: &Attempt) -> bool {
-        self.attempt.is_none_or(|n| attempt.attempt == n)
-            && self.attempt_number.is_none_or(|n| attempt.attempt_number == n)
-            && self.run.as_ref().is_none_or(|run| attempt.run_id.as_ref() == Some(run))
+    fn newest(&self) -> Result<Option<LoggedAttempt>, CommandError> {
+        let is_wanted = |logged: &LoggedAttempt| self.has_number(&logged.attempt) && self.is_in_run(logged);
+        Ok(self.all()?.into_iter().rfind(is_wanted))
     }
 
-    fn is_one(&self) -> bool {
-        self.attempt.is_some() || self.attempt_number.is_some()
+    fn has_number(&self, attempt: &Attempt) -> bool {
+        self.args.attempt.is_none_or(|n| attempt.attempt == n)
+            && self.args.try_number.is_none_or(|n| attempt.attempt_number == n)
+    }
+
+    fn is_in_run(&self, logged: &LoggedAttempt) -> bool {
+        self.run.as_ref().is_none_or(|run| logged.attempt.run_id.as_ref() == Some(run))
     }
 
     /// Whether a run is active that may make such an attempt.
-    fn may_come(&self, workspace: &Workspace) -> Result<bool, CommandError> {
+    fn may_come(&self) -> Result<bool, CommandError> {
         match &self.run {
-            Some(run) => Ok(workspace.store.run(run)?.as_ref().is_some_and(is_active)),
-            None => workspace.has_active_run(),
+            Some(run) => Ok(self.workspace.store.run(run)?.as_ref().is_some_and(is_active)),
+            None => self.workspace.has_active_run(),
+        }
+    }
+
+    fn no_attempt(&self) -> CommandError {
+        let name = self.task.name();
+        let history = self.workspace.store.history(Some(&self.task.id)).unwrap_or_default();
+        let newest = history.iter().rev().find(|attempt| self.has_number(attempt));
+        if let Some(attempt) = newest.filter(|attempt| attempt.log_path.is_none()) {
+            return CommandError::usage(format_args!(
+                "attempt {} of {name} ran only the gate; it has no log",
+                attempt.attempt
+            ))
+            .hint(format_args!("it ended with: {}", format::outcome_line(attempt)));
+        }
+        let which = match (self.args.attempt, self.args.try_number) {
+            (Some(n), _) => format!("has no attempt {n}"),
+            (None, Some(n)) => format!("has no attempt ({n})"),
+            (None, None) if self.run.is_some() => "has no attempts".to_owned(),
+            (None, None) => {
+                return CommandError::usage(format_args!("{name} has no attempts yet"))
+                    .hint("run `ralph status` to see the plan");
+            }
+        };
+        let run = self.run.as_ref().map(|run| format!(" in run {run}")).unwrap_or_default();
+        CommandError::usage(format_args!("{name} {which}{run}"))
+            .hint(format_args!("run `ralph history {name}` to see its attempts"))
+    }
+
+    /// Shows the task's attempts as they are made, until the run ends.
+    fn follow(&self) -> CommandResult {
+        let mut last = None;
+        while let Some(logged) = self.wait_for_attempt(last)? {
+            if last.is_some() && !self.args.raw {
+                output::line("");
+            }
+            self.follow_one(&logged)?;
+            let is_only_one = self.args.attempt.is_some() || self.args.try_number.is_some();
+            if output::is_closed() || is_only_one {
+                return Ok(ExitCode::SUCCESS);
+            }
+            last = Some(logged.attempt.attempt_number);
+        }
+        match last {
+            Some(_) => Ok(ExitCode::SUCCESS),
+            None => Err(self.no_attempt()),
+        }
+    }
+
+    /// The attempt after `last`, or the newest one to begin with; waits for it while a run is active.
+    fn wait_for_attempt(&self, last: Option<u32>) -> Result<Option<LoggedAttempt>, CommandError> {
+        loop {
+            // Checked first, so that an attempt that began until then is found.
+            let may_come = self.may_come()?;
+            let is_next =
+                |logged: &LoggedAttempt| Some(logged.attempt.attempt_number) > last && self.is_in_run(logged);
+            let found = match last {
+                None => self.newest()?,
+                Some(_) => self.all()?.into_iter().find(is_next),
+            };
+            if found.is_some() || !may_come || output::wait_unless_closed(LOOK_AGAIN) {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Shows an attempt to its end, or until nobody reads.
+    fn follow_one(&self, logged: &LoggedAttempt) -> Result<(), CommandError> {
+        let mut shown = match ShownLog::open(self.workspace, self.task, logged, self.args) {
+            Ok(shown) => shown,
+            // The log of an attempt that is over may be deleted; others are to come.
+            Err(error) if logged.state != State::Running && self.workspace.has_active_run()? => {
+                output::note(error.message());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        // What is there already arrived at some time before.
+        shown.show_rest(None)?;
+        if logged.state != State::Running {
+            shown.end(logged);
+            return Ok(());
+        }
+        loop {
+            let number = logged.attempt.attempt_number;
+            let now_is = self.all()?.into_iter().find(|logged| logged.attempt.attempt_number == number);
+            // After that check, so that the log of an attempt that ended is read to its end.
+            shown.show_rest(Some(now()))?;
+            match now_is {
+                Some(logged) if logged.state == State::Running => {}
+                Some(over) => {
+                    shown.end(&over);
+                    return Ok(());
+                }
+                // Its task was deleted, or the attempt given back.
+                None => return Ok(()),
+            }
+            if output::wait_unless_closed(LOOK_AGAIN) {
+                return Ok(());
+            }
         }
     }
 }
@@ -134,131 +249,6 @@ impl LoggedAttempt {
 
     fn path(&self, workspace: &Workspace) -> PathBuf {
         workspace.project.root().join(&self.log)
-    }
-}
-
-/// A task's attempts that have a log, oldest first; a running one is the last.
-fn logged_attempts(workspace: &Workspace, task: &Task) -> Result<Vec<LoggedAttempt>, CommandError> {
-    let store = &workspace.store;
-    // Claims first: an attempt that ends between the two reads is then in both instead of in neither.
-    let claims = store.claims()?;
-    let history = store.history(Some(&task.id))?;
-    let mut all: Vec<LoggedAttempt> = history.into_iter().filter_map(LoggedAttempt::recorded).collect();
-    if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
-        let running = LoggedAttempt::claimed(task, claim, store.tries(&task.id)?.counted);
-        let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
-        all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
-    }
-    Ok(all)
-}
-
-fn no_attempt(workspace: &Workspace, task: &Task, wanted: &Wanted) -> CommandError {
-    let name = task.name();
-    let history = workspace.store.history(Some(&task.id)).unwrap_or_default();
-    let of_any_run = Wanted { run: None, ..*wanted };
-    let newest = history.iter().rev().find(|attempt| of_any_run.includes(attempt));
-    if let Some(attempt) = newest.filter(|attempt| attempt.log_path.is_none()) {
-        return CommandError::usage(format_args!(
-            "attempt {} of {name} ran only the gate; it has no log",
-            attempt.attempt
-        ))
-        .hint(format_args!("it ended with: {}", format::outcome_line(attempt)));
-    }
-    let which = match (wanted.attempt, wanted.attempt_number) {
-        (Some(n), _) => format!("has no attempt {n}"),
-        (None, Some(n)) => format!("has no attempt ({n})"),
-        (None, None) if wanted.run.is_some() => "has no attempts".to_owned(),
-        (None, None) => {
-            return CommandError::usage(format_args!("{name} has no attempts yet"))
-                .hint("run `ralph status` to see the plan");
-        }
-    };
-    let run = wanted.run.as_ref().map(|run| format!(" in run {run}")).unwrap_or_default();
-    CommandError::usage(format_args!("{name} {which}{run}"))
-        .hint(format_args!("run `ralph history {name}` to see its attempts"))
-}
-
-/// Shows a task's attempts as they are made, until the run ends.
-fn follow(workspace: &Workspace, task: &Task, wanted: &Wanted, args: &Args) -> CommandResult {
-    let mut last = None;
-    while let Some(logged) = wait_for_attempt(workspace, task, wanted, last)? {
-        if last.is_some() && !args.raw {
-            output::line("");
-        }
-        follow_one(workspace, task, &logged, args)?;
-        if output::is_closed() || wanted.is_one() {
-            return Ok(ExitCode::SUCCESS);
-        }
-        last = Some(logged.attempt.attempt_number);
-    }
-    match last {
-        Some(_) => Ok(ExitCode::SUCCESS),
-        None => Err(no_attempt(workspace, task, wanted)),
-    }
-}
-
-/// The attempt after `last`, or the newest one to begin with; waits for it while a run is active.
-fn wait_for_attempt(
-    workspace: &Workspace,
-    task: &Task,
-    wanted: &Wanted,
-    last: Option<u32>,
-) -> Result<Option<LoggedAttempt>, CommandError> {
-    loop {
-        // Checked first, so that an attempt that began until then is found.
-        let may_come = wanted.may_come(workspace)?;
-        let found = match last {
-            None => wanted.newest(workspace, task)?,
-            Some(last) => logged_attempts(workspace, task)?
-                .into_iter()
-                .find(|logged| logged.attempt.attempt_number > last && wanted.includes(&logged.attempt)),
-        };
-        if found.is_some() || !may_come || output::wait_unless_closed(LOOK_AGAIN) {
-            return Ok(found);
-        }
-    }
-}
-
-/// Shows an attempt to its end, or until nobody reads.
-fn follow_one(
-    workspace: &Workspace,
-    task: &Task,
-    logged: &LoggedAttempt,
-    args: &Args,
-) -> Result<(), CommandError> {
-    let mut shown = match ShownLog::open(workspace, task, logged, args) {
-        Ok(shown) => shown,
-        // The log of an attempt that is over may be deleted; others are to come.
-        Err(error) if logged.state != State::Running && workspace.has_active_run()? => {
-            output::note(error.message());
-            return Ok(());
-        }
-        Err(error) => return Err(error),
-    };
-    // What is there already arrived at some time before.
-    shown.show_rest(None)?;
-    if logged.state != State::Running {
-        shown.end(logged);
-        return Ok(());
-    }
-    loop {
-        let number = logged.attempt.attempt_number;
-        let mut all = logged_attempts(workspace, task)?.into_iter();
-        let now_is = all.find(|logged| logged.attempt.attempt_number == number);
-        // After that check, so that the log of an attempt that ended is read to its end.
-        shown.show_rest(Some(now()))?;
-        match now_is {
-            Some(logged) if logged.state == State::Running => {}
-            Some(over) => {
-                shown.end(&over);
-                return Ok(());
-            }
-            // Its task was deleted, or the attempt given back.
-            None => return Ok(()),
-        }
-        if output::wait_unless_closed(LOOK_AGAIN) {
-            return Ok(());
-        }
     }
 }
 
