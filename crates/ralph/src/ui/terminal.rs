@@ -163,7 +163,7 @@ impl Observer for Terminal {
         match event.kind {
             EventKind::Paused | EventKind::RunFinished { .. } => self.turn_off(),
             EventKind::Resumed => {
-                self.mode = Some(TerminalMode::no_echo());
+                self.mode.get_or_insert_with(TerminalMode::no_echo);
                 lock(&self.screen).is_on = true;
             }
             _ => {}
