@@ -1,5 +1,6 @@
 //! INT and TERM: the first asks the run to end in order, the second at once.
 
+use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -11,7 +12,6 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::command_error::CommandError;
-use crate::threads;
 use crate::ui::keys;
 
 /// How long the second signal leaves for the record of the attempt.
@@ -25,15 +25,14 @@ pub fn told_to_stop() -> bool {
 }
 
 pub fn listen() -> Result<Interrupt, CommandError> {
-    let failed = |e| CommandError::environment(format_args!("cannot handle signals: {e}"));
     let mut wanted = vec![SIGINT, SIGTERM];
     if !hangup_is_ignored() {
         wanted.push(SIGHUP);
     }
-    let mut signals = Signals::new(wanted).map_err(failed)?;
+    let mut signals = Signals::new(wanted).map_err(unhandled)?;
     // Whoever started us may have ignored the end of children; then no exit code would reach us.
     if is_ignored(SIGCHLD) {
-        signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false))).map_err(failed)?;
+        signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false))).map_err(unhandled)?;
     }
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
@@ -50,7 +49,10 @@ pub fn listen() -> Result<Interrupt, CommandError> {
             }
         }
     };
-    threads::start("signals", listener).map_err(|error| threads::refused(&error))?;
+    thread::Builder::new().name("signals".to_owned()).spawn(listener).map_err(|error| {
+        CommandError::environment(format_args!("cannot start a thread: {error}"))
+            .hint("the process limit is reached; check `ulimit -u` and the container's limits")
+    })?;
     Ok(interrupt)
 }
 
@@ -58,9 +60,11 @@ pub fn listen() -> Result<Interrupt, CommandError> {
 pub fn quit_on_interrupt() -> Result<(), CommandError> {
     let code = i32::from(RunExit::Interrupted(Signal::Interrupt).code());
     let always = Arc::new(AtomicBool::new(true));
-    signal_hook::flag::register_conditional_shutdown(SIGINT, code, always)
-        .map(|_| ())
-        .map_err(|e| CommandError::environment(format_args!("cannot handle signals: {e}")))
+    signal_hook::flag::register_conditional_shutdown(SIGINT, code, always).map(|_| ()).map_err(unhandled)
+}
+
+fn unhandled(error: io::Error) -> CommandError {
+    CommandError::environment(format_args!("cannot handle signals: {error}"))
 }
 
 /// From now on no signal that asks a process to end does anything here. Programs that are started from here are not
@@ -68,8 +72,7 @@ pub fn quit_on_interrupt() -> Result<(), CommandError> {
 pub fn outlive() -> Result<(), CommandError> {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         if !is_ignored(signal) {
-            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
-                .map_err(|e| CommandError::environment(format_args!("cannot handle signals: {e}")))?;
+            signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map_err(unhandled)?;
         }
     }
     Ok(())
@@ -86,7 +89,7 @@ fn end_soon(interrupt: &Interrupt) {
         std::process::exit(code);
     };
     // Without a thread that could wait, there is no time left for the record.
-    if threads::start("end", end).is_err() {
+    if thread::Builder::new().spawn(end).is_err() {
         std::process::exit(code);
     }
 }

@@ -5,6 +5,7 @@ mod command_error;
 mod commands;
 #[cfg(test)]
 mod docs_tests;
+mod facts;
 mod input;
 mod inside;
 mod interrupts;
@@ -14,7 +15,6 @@ mod secrets;
 mod settings;
 #[cfg(test)]
 mod texts_tests;
-mod threads;
 mod ui;
 mod workspace;
 

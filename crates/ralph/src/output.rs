@@ -37,12 +37,10 @@ pub fn wait_unless_closed(time: Duration) -> bool {
     let out = io::stdout();
     // Nothing is waited for: errors are told of unasked.
     let mut fds = [PollFd::new(&out, PollFlags::empty())];
-    let time = Timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(time.subsec_nanos()),
-    };
-    let left = poll(&mut fds, Some(&time)).is_ok_and(|ready| ready > 0);
-    left || is_closed()
+    if poll(&mut fds, Timespec::try_from(time).ok().as_ref()).is_ok_and(|ready| ready > 0) {
+        CLOSED.store(true, Ordering::Relaxed);
+    }
+    is_closed()
 }
 
 /// Why standard output is not whole, if it is not: a full disk, mostly.

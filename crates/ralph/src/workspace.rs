@@ -197,6 +197,15 @@ impl Workspace {
         Ok(())
     }
 
+    /// The run with this id.
+    pub fn run(&self, id: &str) -> Result<RunRow, CommandError> {
+        let run = self.store.run(&RunId::from_stored(id.trim()))?;
+        run.ok_or_else(|| {
+            CommandError::usage(format_args!("unknown run `{id}`"))
+                .hint("run `ralph history --json` to see the run of each attempt")
+        })
+    }
+
     /// The run under way, the latest of several; else the last one.
     pub fn present_run(&self) -> Result<Option<RunRow>, CommandError> {
         let active = self.store.open_runs()?.into_iter().rfind(is_active);

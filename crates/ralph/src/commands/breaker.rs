@@ -4,10 +4,11 @@ use std::path::Path;
 
 use ralph_core::analysis::{Analysis, Surroundings};
 use ralph_core::engine::analysis;
-use ralph_core::store::{Breaker, BreakerState};
-use serde_json::json;
+use ralph_core::model::Timestamp;
+use ralph_core::store::BreakerState;
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::facts::BreakerFacts;
 use crate::output;
 use crate::settings::build_agent;
 use crate::ui::{format, table};
@@ -39,25 +40,20 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
             (workspace, *json)
         }
     };
-    let breaker = workspace.store.breaker()?;
-    let threshold = workspace.settings()?.breaker.threshold.0;
-    let document = json!({
-        "state": breaker.state, "failures": breaker.failures, "threshold": threshold,
-        "opened_at": breaker.opened_at, "tasks": breaker.tasks,
-    });
-    output::print(json, &document, || output::line(describe(&breaker, threshold)))
+    let breaker = BreakerFacts::read(&workspace.store, &workspace.settings()?)?;
+    output::print(json, &breaker, || output::line(describe(&breaker)))
 }
 
-fn describe(breaker: &Breaker, threshold: u32) -> String {
+fn describe(breaker: &BreakerFacts) -> String {
     let failures = format::counted(breaker.failures, "failure");
-    let tasks = format::counted(breaker.tasks, "task");
-    let row = format!("{failures} in a row on {tasks}");
+    let row = format!("{failures} in a row on {}", format::counted(breaker.tasks, "task"));
     match breaker.state {
         BreakerState::Closed => {
+            let threshold = breaker.threshold;
             format!("closed: {row}; it opens at {threshold} on 3 tasks, or on 2 with the same cause")
         }
         BreakerState::Open => {
-            let since = breaker.opened_at.map(format::time).unwrap_or_default();
+            let since = breaker.opened_at.map(Timestamp::local).unwrap_or_default();
             format!(
                 "open since {since}: {row}\n\
                  the next `ralph run` makes one trial attempt\n\

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ralph_core::agent::stand_guard;
 use ralph_core::host::{Host, Liveness, ThisHost};
 use ralph_core::model::RunId;
-use ralph_core::store::{RunRequest, RunRow, StoreError};
+use ralph_core::store::{RunRequest, RunRow, Store, StoreError};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -42,22 +42,8 @@ pub struct StopArgs {
     json: bool,
 }
 
-/// Pause the active run after its current attempt, until `ralph resume`.
 #[derive(Debug, clap::Args)]
-pub struct PauseArgs {
-    #[command(flatten)]
-    run_args: RunArgs,
-}
-
-/// Resume a paused run.
-#[derive(Debug, clap::Args)]
-pub struct ResumeArgs {
-    #[command(flatten)]
-    run_args: RunArgs,
-}
-
-#[derive(Debug, clap::Args)]
-struct RunArgs {
+pub struct RunArgs {
     /// The run to use, if several are active; all of them if omitted.
     run: Option<String>,
     /// Print JSON.
@@ -70,8 +56,7 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
     let runs = active(&workspace, args.run.as_deref())?;
     if args.after_attempt {
         let words = ["stops after its current attempt", "has already ended"];
-        let request =
-            |workspace: &mut Workspace, run: &RunRow| workspace.store.ask_run(&run.id, RunRequest::Stop);
+        let request = |store: &mut Store, run: &RunId| store.ask_run(run, RunRequest::Stop);
         return ask(&mut workspace, &runs, request, words, args.json);
     }
     let settings = workspace.settings()?;
@@ -105,64 +90,55 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
         let words = if ended { "stopped" } else { "is still stopping" };
         reports.push((run, ended, words));
     }
-    report(&reports, args.json);
+    report(&reports, args.json)?;
     let all = reports.iter().all(|(_, ended, _)| *ended);
     Ok(ExitCode::from(u8::from(!all)))
 }
 
-pub fn pause(dir: Option<&Path>, PauseArgs { run_args }: &PauseArgs) -> CommandResult {
+pub fn pause(dir: Option<&Path>, args: &RunArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
-    let runs = active(&workspace, run_args.run.as_deref())?;
+    let runs = active(&workspace, args.run.as_deref())?;
     let words =
         ["pauses after its current attempt; to resume: ralph resume", "is stopping and cannot be paused"];
-    let request =
-        |workspace: &mut Workspace, run: &RunRow| workspace.store.ask_run(&run.id, RunRequest::Pause);
-    ask(&mut workspace, &runs, request, words, run_args.json)
+    let request = |store: &mut Store, run: &RunId| store.ask_run(run, RunRequest::Pause);
+    ask(&mut workspace, &runs, request, words, args.json)
 }
 
-pub fn resume(dir: Option<&Path>, ResumeArgs { run_args }: &ResumeArgs) -> CommandResult {
+pub fn resume(dir: Option<&Path>, args: &RunArgs) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
-    let runs = active(&workspace, run_args.run.as_deref())?;
-    let request = |workspace: &mut Workspace, run: &RunRow| workspace.store.resume_run(&run.id);
-    let words = ["resumed", "was not paused"];
-    ask(&mut workspace, &runs, request, words, run_args.json)
+    let runs = active(&workspace, args.run.as_deref())?;
+    ask(&mut workspace, &runs, Store::resume_run, ["resumed", "was not paused"], args.json)
 }
 
-/// Asks each run, and tells with the first words that it was asked, with the second that it was not.
+/// Asks each run, and reports the first words if it was asked, the second if it was too late.
 fn ask(
     workspace: &mut Workspace,
     runs: &[RunRow],
-    request: impl Fn(&mut Workspace, &RunRow) -> Result<bool, StoreError>,
+    request: impl Fn(&mut Store, &RunId) -> Result<bool, StoreError>,
     words: [&'static str; 2],
     json: bool,
 ) -> CommandResult {
     let mut reports = Vec::new();
     for run in runs {
-        let done = request(workspace, run)?;
+        let done = request(&mut workspace.store, &run.id)?;
         reports.push((run, done, if done { words[0] } else { words[1] }));
     }
-    report(&reports, json);
-    Ok(ExitCode::SUCCESS)
+    report(&reports, json)
 }
 
-fn report(runs: &[(&RunRow, bool, &str)], json: bool) {
-    if json {
-        let runs: Vec<_> = runs
-            .iter()
-            .map(|(run, done, words)| {
-                let (pid, host) = (run.owner.pid, &run.owner.host);
-                json!({ "run_id": run.id, "pid": pid, "host": host, "done": done, "message": words })
-            })
-            .collect();
-        output::json(&json!({ "runs": runs }));
-        return;
-    }
-    if runs.is_empty() {
-        output::line("no active run");
-    }
-    for (run, _, words) in runs {
-        output::line(format_args!("run {} {words}", run.id));
-    }
+fn report(runs: &[(&RunRow, bool, &str)], json: bool) -> CommandResult {
+    let rows = runs.iter().map(|(run, done, words)| {
+        let (pid, host) = (run.owner.pid, &run.owner.host);
+        json!({ "run_id": run.id, "pid": pid, "host": host, "done": done, "message": words })
+    });
+    output::print(json, &json!({ "runs": rows.collect::<Vec<_>>() }), || {
+        if runs.is_empty() {
+            output::line("no active run");
+        }
+        for (run, _, words) in runs {
+            output::line(format_args!("run {} {words}", run.id));
+        }
+    })
 }
 
 /// The runs that are at work: all of them, or the one that is named.
@@ -172,10 +148,11 @@ fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, Com
     let Some(name) = named else {
         return Ok(runs);
     };
-    if let Some(run) = runs.iter().find(|run| run.id.as_str() == name) {
-        return Ok(vec![run.clone()]);
+    let names: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
+    runs.retain(|run| run.id.as_str() == name);
+    if !runs.is_empty() {
+        return Ok(runs);
     }
-    let names: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     let error = CommandError::usage(format_args!("run `{name}` is not active"));
     Err(match names.is_empty() {
         true => error,
@@ -184,31 +161,26 @@ fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, Com
 }
 
 fn send_term(run: &RunRow) -> Result<(), CommandError> {
-    let host = ThisHost::new();
     let owner = &run.owner;
-    match host.liveness(owner) {
+    match ThisHost::new().liveness(owner) {
         Liveness::Dead => return Ok(()),
         Liveness::Elsewhere => {
-            return Err(CommandError::environment(format_args!(
-                "run {} is on another host, {}",
-                run.id, owner.host
-            ))
-            .hint("run `ralph stop --after-attempt`, run_args works across hosts"));
+            let message = format!("run {} is on another host, {}", run.id, owner.host);
+            return Err(CommandError::environment(message)
+                .hint("run `ralph stop --after-attempt`, which works across hosts"));
         }
         Liveness::Alive => {}
     }
-    let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw);
-    let sent = pid.map(|pid| {
-        kill_process(pid, Signal::TERM)?;
-        // A process that was stopped by Ctrl-Z hears nothing until it goes on.
-        kill_process(pid, Signal::CONT)
-    });
-    match sent {
-        Some(Err(error)) if error != rustix::io::Errno::SRCH => Err(CommandError::environment(format_args!(
+    let Some(pid) = i32::try_from(owner.pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
+    };
+    // A process that was suspended by Ctrl-Z hears nothing until it goes on.
+    match kill_process(pid, Signal::TERM).and_then(|()| kill_process(pid, Signal::CONT)) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(CommandError::environment(format_args!(
             "cannot send a signal to process {} of run {}: {error}",
             owner.pid, run.id
         ))),
-        _ => Ok(()),
     }
 }
 

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::diagnose::{Fingerprint, fingerprint as fingerprint_of};
-use ralph_core::model::{RunId, Task};
+use ralph_core::model::Task;
 use ralph_core::store::{FailureFilter, FailureRow};
 use ralph_core::text::{clean, clean_bytes, one_line};
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::ui::style;
 use crate::ui::table::{Table, wrap_all};
-use crate::ui::{format, style};
 use crate::workspace::{Workspace, ago, start_dir};
 use crate::{input, output};
 
@@ -66,28 +66,18 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
 
 fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
     let task = workspace.optional_task(args.task.as_deref())?;
-    let run = args.run.as_deref().map(|id| known_run(workspace, id));
+    let run = args.run.as_deref().map(|id| workspace.run(id)).transpose()?;
     let filter = FailureFilter {
         task: task.map(|task| task.id),
         category: args.category.clone(),
         since: args.newer_than.map(ago),
-        run: run.transpose()?,
+        run: run.map(|run| run.id),
     };
     let mut rows = workspace.store.failure_reports(&filter)?;
     let too_many = rows.len().saturating_sub(args.limit.unwrap_or(usize::MAX));
     rows.drain(..too_many);
     let none = "no failures match; `ralph history` shows every attempt";
     output::list(args.json, &rows, none, || table(&rows))
-}
-
-/// The run with this id.
-pub(super) fn known_run(workspace: &Workspace, id: &str) -> Result<RunId, CommandError> {
-    let run = RunId::from_stored(id.trim());
-    match workspace.store.run(&run)? {
-        Some(_) => Ok(run),
-        None => Err(CommandError::usage(format_args!("unknown run `{id}`"))
-            .hint("run `ralph history --json` to see the run of each attempt")),
-    }
 }
 
 fn table(rows: &[FailureRow]) -> String {
@@ -97,7 +87,7 @@ fn table(rows: &[FailureRow]) -> String {
             cell(name(row)),
             row.attempt.to_string(),
             cell(&row.model),
-            format::time(row.created_at),
+            row.created_at.local(),
             cell(row.report.error_category.as_deref().unwrap_or("-")),
             cell(&row.report.why_it_failed),
         ]);
@@ -143,7 +133,7 @@ fn in_full(row: &FailureRow) -> String {
         false => "written by the agent",
     };
     for (label, value) in [
-        ("when", format::time(row.created_at)),
+        ("when", row.created_at.local()),
         ("run", run.unwrap_or_default()),
         ("model", cell(&row.model)),
         ("outcome", outcome(row)),

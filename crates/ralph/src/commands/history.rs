@@ -1,7 +1,6 @@
 //! `ralph history`.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use crate::command_error::CommandResult;
 use crate::output;
@@ -20,14 +19,8 @@ pub struct Args {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
-    let task = args.task.as_deref().map(|name| workspace.task(name)).transpose()?;
+    let task = workspace.optional_task(args.task.as_deref())?;
     let attempts = workspace.store.history(task.as_ref().map(|task| &task.id))?;
-    if args.json {
-        output::json(&attempts);
-    } else if attempts.is_empty() {
-        output::note("no attempts yet; start a run with `ralph run`");
-    } else {
-        output::text(format::history(&attempts));
-    }
-    Ok(ExitCode::SUCCESS)
+    let none = "no attempts yet; start a run with `ralph run`";
+    output::list(args.json, &attempts, none, || format::history(&attempts))
 }

@@ -74,7 +74,7 @@ pub fn words(limit: &RememberedLimit, now: Timestamp) -> String {
     format!(
         "{} hit its usage limit: resets {} (in {})",
         limit.agent,
-        format::moment(limit.until, now),
+        limit.until.local_near(now),
         format::age(limit.until.since(now))
     )
 }

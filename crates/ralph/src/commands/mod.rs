@@ -58,8 +58,10 @@ pub enum Command {
     Task(task::Command),
     Run(run::Args),
     Stop(control::StopArgs),
-    Pause(control::PauseArgs),
-    Resume(control::ResumeArgs),
+    /// Pause the active run after its current attempt, until `ralph resume`.
+    Pause(control::RunArgs),
+    /// Resume a paused run.
+    Resume(control::RunArgs),
     Status(status::Args),
     Analyze(breaker::AnalyzeArgs),
     /// Show or close the circuit breaker.

@@ -69,12 +69,12 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     let rows: Vec<Row> = channels
         .iter()
         .map(|channel| {
-            let (result, reason) = match channel.send(&message, &cutoff) {
+            let (result, reason) = match (channel.send)(&message, &cutoff) {
                 Ok(Delivery::Sent) => (Outcome::Sent, None),
                 Ok(Delivery::Unavailable(why)) => (Outcome::Nowhere, Some(why.to_owned())),
                 Err(why) => (Outcome::Failed, Some(why)),
             };
-            let row = Row { sender: channel.name(), target: channel.target(), result, reason };
+            let row = Row { sender: channel.name, target: channel.target.clone(), result, reason };
             if !args.json {
                 output::line(line(&row));
             }

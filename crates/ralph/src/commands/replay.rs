@@ -1,8 +1,7 @@
 //! `ralph replay`: which strategy would have been best.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use ralph_core::adaptive::DEFAULT_VALUE_USD;
 use ralph_core::model::{Attempt, Difficulty, NO_MODEL, Outcome, TaskId};
@@ -75,12 +74,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         ))
         .hint("remove models with few outcomes from --ladder"));
     }
-    if args.json {
-        output::json(&report);
-    } else {
-        output::text(human(&report));
-    }
-    Ok(ExitCode::SUCCESS)
+    output::print(args.json, &report, || output::text(human(&report)))
 }
 
 /// The ladder, with models that have outcomes only; in the project's own history the others are left out.
@@ -93,8 +87,8 @@ fn known_ladder(rows: &[Row], mut ladder: Vec<String>, args: &Args) -> Result<Ve
         *model = model.trim().to_owned();
     }
     ladder.retain(|model| !model.is_empty());
-    let twice = |(place, model): (usize, &String)| ladder.iter().take(place).any(|one| one == model);
-    if ladder.iter().enumerate().any(twice) {
+    let mut seen = HashSet::new();
+    if !ladder.iter().all(|model| seen.insert(model)) {
         return Err(CommandError::usage("--ladder names a model twice"));
     }
     if ladder.is_empty() {
@@ -146,20 +140,15 @@ fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>)
         let Attempt { task_id, model, .. } = attempt;
         let number = earlier.entry((task_id.clone(), model.clone())).or_default();
         *number += 1;
-        let difficulty = match difficulties.get(&task_id) {
-            Some(known) => *known,
-            None => {
-                let estimate = workspace.store.metrics(&task_id)?.difficulty;
-                difficulties.insert(task_id.clone(), estimate);
-                estimate
-            }
-        };
+        if !difficulties.contains_key(&task_id) {
+            difficulties.insert(task_id.clone(), workspace.store.metrics(&task_id)?.difficulty);
+        }
         rows.push(Row {
             task: task_id.to_string(),
             model,
             success: attempt.outcome == Outcome::Done,
             cost_usd: attempt.cost_usd,
-            difficulty,
+            difficulty: difficulties.get(&task_id).copied().flatten(),
             attempt: *number,
         });
     }

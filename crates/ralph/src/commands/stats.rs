@@ -2,16 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use ralph_core::adaptive::{Expectation, expectations};
 use ralph_core::agent::output_prices;
 use ralph_core::model::{Stats, Sums, TaskId};
 use ralph_core::text::one_line;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::failures::known_run;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::settings::build_agent;
@@ -35,25 +33,18 @@ const MOST_TASKS: usize = 20;
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
-    let run = args.run.as_deref().map(|id| known_run(&workspace, id));
-    let stats = workspace.store.stats(run.transpose()?.as_ref())?;
+    let run = args.run.as_deref().map(|id| workspace.run(id)).transpose()?;
+    let stats = workspace.store.stats(run.as_ref().map(|run| &run.id))?;
     let expected = expected(&workspace)?;
-    if args.json {
-        output::json(&as_json(&stats, &expected, &standings(&workspace)?));
-    } else if stats.total.attempts == 0 {
-        output::note("no attempts yet; start a run with `ralph run`");
-    } else {
-        output::text(human(&stats, &expected, &standings(&workspace)?));
-    }
-    Ok(ExitCode::SUCCESS)
+    let tasks = workspace.store.tasks(None)?;
+    let standings = tasks.iter().map(|task| (task.id.clone(), Standing::from(task))).collect();
+    output::print(args.json, &as_json(&stats, &expected, &standings), || match stats.total.attempts {
+        0 => output::note("no attempts yet; start a run with `ralph run`"),
+        _ => output::text(human(&stats, &expected, &standings)),
+    })
 }
 
 /// Where each task stands: done alone does not say whether a gate verified it.
-fn standings(workspace: &Workspace) -> Result<Standings, CommandError> {
-    let tasks = workspace.store.tasks(None)?.into_iter();
-    Ok(tasks.map(|task| (task.id.clone(), Standing::from(&task))).collect())
-}
-
 type Standings = HashMap<TaskId, Standing>;
 
 /// What the adaptive strategy expects of the models of the project's agent.
@@ -71,45 +62,46 @@ fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
 
 fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Value {
     let retries = &stats.retries;
+    let models = stats.models.iter().map(|of| with_sums(json!({ "model": of.model }), &of.sums));
+    let tasks = stats.tasks.iter().map(|of| {
+        let verified = standings.get(&of.task_id).is_some_and(|standing| standing.verified);
+        let task = json!({
+            "task_id": of.task_id, "key": of.key, "title": of.title, "status": of.status,
+            "verified": verified, "models": of.models,
+        });
+        with_sums(task, &of.sums)
+    });
     json!({
-        "total": sums(&stats.total, json!({})),
-        "by_model": stats.models.iter()
-            .map(|of| sums(&of.sums, json!({ "model": of.model })))
-            .collect::<Vec<_>>(),
-        "by_task": stats.tasks.iter()
-            .map(|of| sums(&of.sums, json!({
-                "task_id": of.task_id, "key": of.key, "title": of.title, "status": of.status,
-                "verified": standings.get(&of.task_id).is_some_and(|standing| standing.verified),
-                "models": of.models,
-            })))
-            .collect::<Vec<_>>(),
+        "total": with_sums(json!({}), &stats.total),
+        "by_model": models.collect::<Vec<_>>(),
+        "by_task": tasks.collect::<Vec<_>>(),
         "by_error_category": stats.categories,
         "escalation": {
-            "first_try": sums(&retries.first, json!({})),
-            "same_model_again": sums(&retries.same_model, json!({})),
-            "other_model": sums(&retries.other_model, json!({})),
+            "first_try": with_sums(json!({}), &retries.first),
+            "same_model_again": with_sums(json!({}), &retries.same_model),
+            "other_model": with_sums(json!({}), &retries.other_model),
         },
         "expected": expected,
     })
 }
 
-/// The sums, and what follows from them, after what they are of.
-fn sums(sums: &Sums, of: Value) -> Value {
-    let mut object: Map<String, Value> = of.as_object().cloned().unwrap_or_default();
-    for (name, value) in [
-        ("attempts", json!(sums.attempts)),
-        ("done", json!(sums.done)),
-        ("success_rate", json!(sums.success_rate())),
-        ("cost_usd", json!(sums.cost_usd)),
-        ("cost_estimated", json!(sums.cost_estimated)),
-        ("cost_per_done_usd", json!(sums.cost_per_done())),
-        ("attempts_without_cost", json!(sums.without_cost)),
-        ("duration_ms", json!(sums.duration_ms)),
-        ("mean_duration_ms", json!(sums.mean_duration_ms())),
-    ] {
-        object.insert(name.to_owned(), value);
+/// An object with the sums, and what follows from them.
+fn with_sums(mut object: Value, sums: &Sums) -> Value {
+    let sums = json!({
+        "attempts": sums.attempts,
+        "done": sums.done,
+        "success_rate": sums.success_rate(),
+        "cost_usd": sums.cost_usd,
+        "cost_estimated": sums.cost_estimated,
+        "cost_per_done_usd": sums.cost_per_done(),
+        "attempts_without_cost": sums.without_cost,
+        "duration_ms": sums.duration_ms,
+        "mean_duration_ms": sums.mean_duration_ms(),
+    });
+    if let (Value::Object(object), Value::Object(sums)) = (&mut object, sums) {
+        object.extend(sums);
     }
-    Value::Object(object)
+    object
 }
 
 fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> String {
@@ -161,13 +153,14 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
         "TASK", "ATTEMPTS", "DONE", "RATE", "COST", "PER DONE", "TIME", "STATUS", "MODELS", "TITLE",
     ]);
     for of in stats.tasks.iter().take(MOST_TASKS) {
+        let [attempts, done, rate, cost, per_done] = figures(&of.sums);
         tasks.row([
             of.key.as_ref().map_or(of.task_id.to_string(), ToString::to_string),
-            of.sums.attempts.to_string(),
-            of.sums.done.to_string(),
-            percent(&of.sums),
-            at_least(&of.sums),
-            per_done(&of.sums),
+            attempts,
+            done,
+            rate,
+            cost,
+            per_done,
             format::duration(Duration::from_millis(of.sums.duration_ms)),
             standings.get(&of.task_id).map_or_else(|| style::status(of.status), |standing| standing.word()),
             one_line(&of.models.join(", "), 60),
@@ -183,30 +176,20 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
     text + "\n"
 }
 
-fn percent(sums: &Sums) -> String {
-    format!("{:.0}%", sums.success_rate() * 100.0)
-}
-
-/// The cost; where some of it is not known, what it is at least.
-fn at_least(sums: &Sums) -> String {
-    let known = format::cost(sums.cost_usd, sums.cost_estimated);
-    if sums.cost_usd.is_some() && sums.without_cost > 0 { format!("≥{known}") } else { known }
-}
-
-fn per_done(sums: &Sums) -> String {
-    format::cost(sums.cost_per_done(), sums.cost_estimated)
-}
-
 const SUM_HEADINGS: [&str; 7] = ["", "ATTEMPTS", "DONE", "RATE", "COST", "PER DONE", "MEAN TIME"];
 
 fn cells(name: String, sums: &Sums) -> [String; 7] {
+    let mean = sums.mean_duration_ms().map(|mean| format::duration(Duration::from_millis(mean)));
+    let [attempts, done, rate, cost, per_done] = figures(sums);
+    [name, attempts, done, rate, cost, per_done, mean.unwrap_or_default()]
+}
+
+fn figures(sums: &Sums) -> [String; 5] {
     [
-        name,
         sums.attempts.to_string(),
         sums.done.to_string(),
-        percent(sums),
-        at_least(sums),
-        per_done(sums),
-        sums.mean_duration_ms().map(|mean| format::duration(Duration::from_millis(mean))).unwrap_or_default(),
+        format!("{:.0}%", sums.success_rate() * 100.0),
+        format::cost_at_least(sums.cost_usd, sums.cost_estimated, sums.without_cost),
+        format::cost(sums.cost_per_done(), sums.cost_estimated),
     ]
 }

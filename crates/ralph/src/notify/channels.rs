@@ -3,8 +3,8 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,35 +55,52 @@ pub enum Delivery {
     Unavailable(&'static str),
 }
 
+/// Sends a message, or says why it could not. Starts nothing new after the cutoff.
+type SendMessage = dyn Fn(&Message, &Cutoff) -> Result<Delivery, String> + Send;
+
 /// A way to reach a person.
-pub trait Channel: Send {
-    fn name(&self) -> &'static str;
+pub struct Channel {
+    pub name: &'static str,
     /// Where messages go, without anything secret.
-    fn target(&self) -> Option<String> {
-        None
-    }
+    pub target: Option<String>,
     /// Whether it runs a process, which must not be left behind.
-    fn has_process(&self) -> bool {
-        false
-    }
-    /// Sends a message, or says why it could not. Starts nothing new after the cutoff.
-    fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String>;
+    pub has_process: bool,
+    pub send: Box<SendMessage>,
 }
 
 /// The channels in `[notify]`.
-pub fn channels(settings: &Settings, root: &Path) -> Vec<Box<dyn Channel>> {
-    let mut channels: Vec<Box<dyn Channel>> = Vec::new();
+pub fn channels(settings: &Settings, root: &Path) -> Vec<Channel> {
+    let notify = &settings.notify;
+    let mut channels = Vec::new();
     if let Some(webhook) = Webhook::of(settings) {
-        channels.push(Box::new(webhook));
+        channels.push(Channel {
+            name: "webhook",
+            target: Some(webhook.target()),
+            has_process: false,
+            send: Box::new(move |message, cutoff| webhook.send(message, cutoff)),
+        });
     }
-    if let Some(command) = settings.notify.command.as_deref() {
-        channels.push(Box::new(NotifyCommand { command: command.to_owned(), root: root.to_owned() }));
+    if let Some(command) = notify.command.value.clone() {
+        let root = root.to_owned();
+        channels.push(Channel {
+            name: "command",
+            target: None,
+            has_process: true,
+            send: Box::new(move |message, cutoff| run_command(&command, &root, message, cutoff)),
+        });
     }
-    if *settings.notify.bell {
-        channels.push(Box::new(Bell));
+    if *notify.bell {
+        let send = Box::new(|_: &Message, _: &Cutoff| Ok(ring_bell()));
+        channels.push(Channel { name: "bell", target: None, has_process: false, send });
     }
-    if *settings.notify.desktop {
-        channels.push(Box::new(Desktop::of_session(root)));
+    if *notify.desktop {
+        let root = root.to_owned();
+        channels.push(Channel {
+            name: "desktop",
+            target: None,
+            has_process: true,
+            send: Box::new(move |message, cutoff| show_on_desktop(&root, &message.notice, cutoff)),
+        });
     }
     channels
 }
@@ -123,65 +140,32 @@ exec 3<&-
 wait $!"#;
 
 /// A shell command in the project's root, with the notice as JSON on its standard input.
-struct NotifyCommand {
-    command: String,
-    root: PathBuf,
-}
-
-impl Channel for NotifyCommand {
-    fn name(&self) -> &'static str {
-        "command"
-    }
-
-    fn has_process(&self) -> bool {
-        true
-    }
-
-    fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
-        let notice = &message.notice;
-        let env = |name: &str, value: &str| (name.to_owned(), OsString::from(value));
-        let variables = [
-            env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),
-            env("RALPH_NOTIFY_TITLE", &notice.title),
-            env("RALPH_NOTIFY_MESSAGE", &notice.message),
-            env("RALPH_RUN_ID", &notice.run_id),
-            ("RALPH_PROJECT".to_owned(), self.root.clone().into()),
-        ];
-        let launch = Launch {
-            program: "sh".into(),
-            args: when_recorded(&[GROUP, "sh", &self.command]),
-            env: own_settings().chain(variables).collect(),
-            cwd: self.root.clone(),
-            stdin: format!("\n{}\n", message.json),
-        };
-        let database = Project::at(&self.root).database();
-        match call(&launch, COMMAND_LIMIT, cutoff, Some(&database)) {
-            Ok(()) => Ok(Delivery::Sent),
-            Err(CallError::NotFound) => Err("`sh` not found".to_owned()),
-            Err(CallError::Failed(how)) => Err(how),
-        }
-    }
+fn run_command(command: &str, root: &Path, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
+    let notice = &message.notice;
+    let env = |name: &str, value: &str| (name.to_owned(), OsString::from(value));
+    let variables = [
+        env("RALPH_NOTIFY_OCCASION", notice.occasion.as_str()),
+        env("RALPH_NOTIFY_TITLE", &notice.title),
+        env("RALPH_NOTIFY_MESSAGE", &notice.message),
+        env("RALPH_RUN_ID", &notice.run_id),
+        ("RALPH_PROJECT".to_owned(), root.into()),
+    ];
+    let launch = Launch {
+        program: "sh".into(),
+        args: when_recorded(&[GROUP, "sh", command]),
+        env: own_settings().chain(variables).collect(),
+        cwd: root.to_owned(),
+        stdin: format!("\n{}\n", message.json),
+    };
+    call(&launch, COMMAND_LIMIT, cutoff, Some(&Project::at(root).database()))
 }
 
 /// Rings the terminal that Ralph was started from. A bell moves no cursor, so it garbles no display.
-struct Bell;
-
-impl Channel for Bell {
-    fn name(&self) -> &'static str {
-        "bell"
-    }
-
-    fn send(&self, _message: &Message, _cutoff: &Cutoff) -> Result<Delivery, String> {
-        let rung = if io::stderr().is_terminal() {
-            ring(&mut io::stderr().lock())
-        } else if io::stdout().is_terminal() {
-            ring(&mut io::stdout().lock())
-        } else {
-            // A terminal that is gone, as for a run in the background, is none.
-            let rung = own_terminal().and_then(|mut terminal| ring(&mut terminal).ok());
-            return Ok(rung.map_or(Delivery::Unavailable("no terminal"), |()| Delivery::Sent));
-        };
-        rung.map(|()| Delivery::Sent).map_err(|error| error.to_string())
+fn ring_bell() -> Delivery {
+    // A terminal that is gone, as for a run in the background, is none.
+    match own_terminal().is_some_and(|mut terminal| terminal.write_all(b"\x07").is_ok()) {
+        true => Delivery::Sent,
+        false => Delivery::Unavailable("no terminal"),
     }
 }
 
@@ -194,67 +178,24 @@ fn own_terminal() -> Option<File> {
     may_ring.then_some(terminal)
 }
 
-fn ring(terminal: &mut dyn Write) -> io::Result<()> {
-    terminal.write_all(b"\x07")?;
-    terminal.flush()
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DesktopKind {
-    /// Reached with `notify-send`.
-    Freedesktop,
-    Mac,
-    Absent,
-}
-
-struct Desktop {
-    kind: DesktopKind,
-    root: PathBuf,
-}
-
-impl Desktop {
-    fn of_session(root: &Path) -> Self {
-        let session = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
-        let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let kind = if cfg!(target_os = "macos") {
-            DesktopKind::Mac
-        } else if session.iter().any(is_set) {
-            DesktopKind::Freedesktop
-        } else {
-            DesktopKind::Absent
-        };
-        Self { kind, root: root.to_owned() }
-    }
-}
-
-impl Channel for Desktop {
-    fn name(&self) -> &'static str {
-        "desktop"
-    }
-
-    fn has_process(&self) -> bool {
-        true
-    }
-
-    fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
-        let (program, args) = match self.kind {
-            DesktopKind::Freedesktop => ("notify-send", notify_send(&message.notice)),
-            DesktopKind::Mac => ("osascript", osascript(&message.notice)),
-            DesktopKind::Absent => return Ok(Delivery::Unavailable("no desktop")),
-        };
-        let launch = Launch {
-            program: program.to_owned(),
-            args,
-            env: Vec::new(),
-            cwd: self.root.clone(),
-            stdin: String::new(),
-        };
-        match call(&launch, DESKTOP_LIMIT, cutoff, None) {
-            Ok(()) => Ok(Delivery::Sent),
-            Err(CallError::NotFound) => Ok(Delivery::Unavailable("notify-send not found")),
-            Err(CallError::Failed(how)) => Err(format!("{program} {how}")),
-        }
-    }
+fn show_on_desktop(root: &Path, notice: &Notice, cutoff: &Cutoff) -> Result<Delivery, String> {
+    let session = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
+    let is_set = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let (program, args) = if cfg!(target_os = "macos") {
+        ("osascript", osascript(notice))
+    } else if session.iter().any(is_set) {
+        ("notify-send", notify_send(notice))
+    } else {
+        return Ok(Delivery::Unavailable("no desktop"));
+    };
+    let launch = Launch {
+        program: program.to_owned(),
+        args,
+        env: Vec::new(),
+        cwd: root.to_owned(),
+        stdin: String::new(),
+    };
+    call(&launch, DESKTOP_LIMIT, cutoff, None).map_err(|how| format!("{program} {how}"))
 }
 
 fn notify_send(notice: &Notice) -> Vec<String> {
@@ -282,13 +223,6 @@ fn osascript(notice: &Notice) -> Vec<String> {
     args.map(str::to_owned).to_vec()
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum CallError {
-    /// There is no such program.
-    NotFound,
-    Failed(String),
-}
-
 /// Ends what notification programs left running. Called at the end, when no attempt follows that would do it.
 pub fn end_leftover_processes() {
     end_left_overs(GRACE, &Interrupt::default(), None);
@@ -296,7 +230,12 @@ pub fn end_leftover_processes() {
 
 /// Runs a program to its end, within a limit, exempt from the cleanup after attempts. With a database it is recorded
 /// there as the project's own command before it reads anything, so that `ralph` commands in it may write.
-fn call(launch: &Launch, limit: Duration, cutoff: &Cutoff, database: Option<&Path>) -> Result<(), CallError> {
+fn call(
+    launch: &Launch,
+    limit: Duration,
+    cutoff: &Cutoff,
+    database: Option<&Path>,
+) -> Result<Delivery, String> {
     let limits = ProcessLimits { wall: limit, idle: None, grace: GRACE };
     let mut output = Output { printed: BoundedText::new(0, OUTPUT_KEPT), database, recorded: None };
     let ended = run_exempt(launch, &limits, &cutoff.0, &mut output);
@@ -304,25 +243,24 @@ fn call(launch: &Launch, limit: Duration, cutoff: &Cutoff, database: Option<&Pat
         // A row that stays names a process that will never exist again.
         let _ = store.forget_hook(&process);
     }
-    let ended = ended.map_err(|error| match error.source.kind() {
-        ErrorKind::NotFound => CallError::NotFound,
-        _ => CallError::Failed(safe_line(&error.to_string(), 200)),
-    })?;
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) if error.source.kind() == ErrorKind::NotFound => {
+            return Ok(Delivery::Unavailable("notify-send not found"));
+        }
+        Err(error) => return Err(safe_line(&error.to_string(), 200)),
+    };
     let how = match (ended.stop, ended.exit) {
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => format!("timed out after {limit:?}"),
         (Stop::Interrupted, _) => "was stopped with the run".to_owned(),
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => return Ok(()),
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(code)) => {
-            format!("exited with code {code}")
-        }
-        (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Signal(signal)) => {
-            format!("was killed by signal {signal}")
-        }
+        (_, Exit::Code(0)) => return Ok(Delivery::Sent),
+        (_, Exit::Code(code)) => format!("exited with code {code}"),
+        (_, Exit::Signal(signal)) => format!("was killed by signal {signal}"),
     };
     let printed = output.printed.into_text();
     let last = printed.lines().map(str::trim).rfind(|line| !line.is_empty());
     let last = last.map(|line| format!(": {}", safe_line(line, 200)));
-    Err(CallError::Failed(format!("{how}{}", last.unwrap_or_default())))
+    Err(format!("{how}{}", last.unwrap_or_default()))
 }
 
 /// Collects what a program prints, and records its process in the database.

@@ -12,8 +12,7 @@ use std::collections::HashSet;
 
 use ralph_core::event::{EventKind, Observer, RunEvent};
 use ralph_core::exit::RunExit;
-use ralph_core::host::{Host, ThisHost};
-use ralph_core::model::{Cost, Outcome, RunId, TaskId, Timestamp};
+use ralph_core::model::{Cost, Outcome, TaskId, Timestamp};
 use ralph_core::project::Project;
 use ralph_core::store::PlanCounts;
 
@@ -27,55 +26,38 @@ use crate::{interrupts, output};
 use notice::Notice;
 use queue::Queues;
 
-/// Where a failure to notify is shown while the run continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Warnings {
-    OnStderr,
-    /// By the live display, which a line on stderr would garble.
-    ByDisplay,
-}
-
-impl Place {
-    pub fn of(project: &Project) -> Self {
-        let root = project.root();
-        let name = root.file_name().unwrap_or(root.as_os_str());
-        Self {
-            name: name.to_string_lossy().into_owned(),
-            root: root.display().to_string(),
-            host: ThisHost::new().owner().host,
-        }
-    }
-}
-
-/// The notifications of one run.
+/// The display of a run, and its notifications: an observer that sends them beside what it shows.
 pub struct Notifications {
+    /// None when the run is over.
+    display: Option<Box<dyn Observer>>,
+    /// Whether a line on standard error would garble the display.
+    is_live: bool,
     /// None if the settings name no channel.
     queues: Option<Queues>,
     news: News,
     place: Place,
-    warnings: Warnings,
     open_run: Option<OpenRun>,
 }
 
 impl Notifications {
-    pub fn of(settings: &Settings, project: &Project, warnings: Warnings) -> Self {
+    pub fn new(settings: &Settings, project: &Project, display: Box<dyn Observer>, is_live: bool) -> Self {
         let on = settings.notify.on.value.clone();
         let channels = match on.is_empty() {
             true => Vec::new(),
             false => channels(settings, project.root()),
         };
         Self {
+            display: Some(display),
+            is_live,
             queues: (!channels.is_empty()).then(|| Queues::start(channels)),
             news: News::new(on),
             place: Place::of(project),
-            warnings,
             open_run: None,
         }
     }
 
-    /// An observer that passes every event to the display and sends notifications beside it.
-    pub fn beside<'n>(&'n mut self, display: &'n mut dyn Observer) -> NotifyingObserver<'n> {
-        NotifyingObserver { notifications: self, display }
+    pub fn close_display(&mut self) {
+        self.display = None;
     }
 
     /// The run failed. If not even its end could be recorded, no event said so.
@@ -88,47 +70,42 @@ impl Notifications {
     /// Waits for what is still being sent, within bounds, and leaves no process behind.
     pub fn finish(self) {
         if let Some(queues) = self.queues {
-            let mut tell = |text: &str| output::note(text);
-            queues.finish(&interrupts::told_to_stop, &mut tell);
+            queues.finish(&interrupts::told_to_stop, &mut |text| output::note(text));
             end_leftover_processes();
         }
     }
 
     fn post(&mut self, event: &RunEvent) {
-        let Some(queues) = &self.queues else { return };
+        let Some(queues) = &mut self.queues else { return };
         if let Some(notice) = self.news.of(event, &self.place)
             && let Ok(message) = Message::new(notice, &mut random)
         {
             queues.post(message);
         }
     }
+
+    fn show(&mut self, event: &RunEvent) {
+        if let Some(display) = &mut self.display {
+            display.event(event);
+        }
+    }
 }
 
-pub struct NotifyingObserver<'n> {
-    notifications: &'n mut Notifications,
-    display: &'n mut dyn Observer,
-}
-
-impl Observer for NotifyingObserver<'_> {
+impl Observer for Notifications {
     fn event(&mut self, event: &RunEvent) {
-        self.display.event(event);
-        let notifications = &mut *self.notifications;
-        notifications.post(event);
-        notifications.open_run = OpenRun::after(notifications.open_run.take(), event);
-        let Some(queues) = &mut notifications.queues else {
-            return;
-        };
+        self.show(event);
+        self.post(event);
+        self.open_run = OpenRun::after(self.open_run.take(), event);
         // At the end of the run and at the menu, warnings wait until the display is gone.
         if matches!(event.kind, EventKind::RunFinished { .. } | EventKind::Paused) {
             return;
         }
-        for message in queues.failures() {
-            match notifications.warnings {
-                Warnings::OnStderr => output::note(format_args!("warning: {message}")),
-                Warnings::ByDisplay => {
+        for message in self.queues.as_mut().map(Queues::failures).unwrap_or_default() {
+            match self.is_live {
+                false => output::note(format_args!("warning: {message}")),
+                true => {
                     let kind = EventKind::Warning { message };
-                    let warning = RunEvent::new(event.seq, event.at, &event.run_id, kind);
-                    self.display.event(&warning);
+                    self.show(&RunEvent::new(event.seq, event.at, &event.run_id, kind));
                 }
             }
         }
@@ -177,9 +154,7 @@ impl News {
 /// What the events have said about a run that has not ended, in case it fails without an event.
 #[derive(Clone, Debug)]
 struct OpenRun {
-    run_id: RunId,
-    seq: u64,
-    started_at: Timestamp,
+    started: RunEvent,
     attempts: u32,
     done: u32,
     cost: Cost,
@@ -189,37 +164,29 @@ struct OpenRun {
 impl OpenRun {
     /// The state after a further event; none before the run's start and after its end.
     fn after(known: Option<Self>, event: &RunEvent) -> Option<Self> {
-        if let EventKind::RunStarted { tasks, .. } = &event.kind {
-            return Some(Self {
-                run_id: event.run_id.clone(),
-                seq: event.seq,
-                started_at: event.at,
-                attempts: 0,
-                done: 0,
-                cost: Cost::default(),
-                tasks: *tasks,
-            });
-        }
-        let mut known = known?;
-        known.seq = event.seq;
-        match &event.kind {
+        let mut run = match &event.kind {
             EventKind::RunFinished { .. } => return None,
+            EventKind::RunStarted { tasks, .. } => {
+                let started = event.clone();
+                Self { started, attempts: 0, done: 0, cost: Cost::default(), tasks: *tasks }
+            }
+            _ => known?,
+        };
+        match &event.kind {
             EventKind::AttemptFinished(finished) => {
-                known.attempts += u32::from(finished.counted);
-                known.done += u32::from(finished.outcome == Outcome::Done);
+                run.attempts += u32::from(finished.counted);
+                run.done += u32::from(finished.outcome == Outcome::Done);
             }
-            EventKind::Progress { tasks, cost } => {
-                known.tasks = *tasks;
-                known.cost = *cost;
-            }
+            EventKind::Progress { tasks, cost } => (run.tasks, run.cost) = (*tasks, *cost),
             _ => {}
         }
-        Some(known)
+        run.started.seq = event.seq;
+        Some(run)
     }
 
     /// The end that could not be recorded.
     fn failed(self, error: &str, now: Timestamp) -> RunEvent {
-        let duration = now.since(self.started_at);
+        let duration = now.since(self.started.at);
         let kind = EventKind::RunFinished {
             exit_code: i32::from(RunExit::Error.code()),
             outcome: RunExit::Error.word().to_owned(),
@@ -232,6 +199,6 @@ impl OpenRun {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
             tasks: self.tasks,
         };
-        RunEvent::new(self.seq + 1, now, &self.run_id, kind)
+        RunEvent::new(self.started.seq + 1, now, &self.started.run_id, kind)
     }
 }

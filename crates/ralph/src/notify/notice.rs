@@ -6,9 +6,11 @@ use ralph_core::analysis::Analysis;
 use ralph_core::decide::{Budget, Meter};
 use ralph_core::event::{EventKind, RunEvent, TaskRef, WaitingFor};
 use ralph_core::exit::RunExit;
+use ralph_core::host::{Host, ThisHost};
 use ralph_core::model::{Cost, Key, RunId, Status, TaskId, Timestamp};
+use ralph_core::project::Project;
 use ralph_core::store::PlanCounts;
-use ralph_core::text::{clean, head, mask_secrets, one_line};
+use ralph_core::text::{clean, head, mask_secrets, one_line, shell_word};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -76,6 +78,18 @@ pub struct Place {
     pub host: String,
 }
 
+impl Place {
+    pub fn of(project: &Project) -> Self {
+        let root = project.root();
+        let name = root.file_name().unwrap_or(root.as_os_str());
+        Self {
+            name: name.to_string_lossy().into_owned(),
+            root: root.display().to_string(),
+            host: ThisHost::new().owner().host,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Notice {
     pub v: u32,
@@ -118,10 +132,16 @@ pub struct NoticeProject {
 
 struct Content<'e> {
     occasion: Occasion,
-    what: String,
+    what: &'static str,
     lines: Vec<String>,
     task: Option<&'e TaskRef>,
     next: Option<String>,
+}
+
+impl Content<'_> {
+    fn new(occasion: Occasion, what: &'static str, lines: Vec<String>, next: Option<&str>) -> Self {
+        Self { occasion, what, lines, task: None, next: next.map(str::to_owned) }
+    }
 }
 
 /// The notification about an event, if it sends one.
@@ -133,10 +153,12 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
         }
         _ => (None, None, None),
     };
+    let about = content.task.map(|task| format!("{} {} ", task.name(), safe_line(&task.title, TASK_TITLE)));
+    let about = about.unwrap_or_default();
     Some(Notice {
         v: NOTICE_VERSION,
         occasion: content.occasion,
-        title: safe_line(&format!("{}: {}", place.name, content.what), TITLE),
+        title: safe_line(&format!("{}: {about}{}", place.name, content.what), TITLE),
         message: safe_lines(&content.lines),
         run_id: safe_line(event.run_id.as_str(), TITLE),
         task: content.task.map(|task| NoticeTask {
@@ -169,67 +191,71 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
             let why = "its attempts were interrupted by crashes of Ralph several times in a row";
             Some(blocked(task, vec![why.to_owned()]))
         }
-        EventKind::BreakerOpened { failures, tasks, analysis } => Some(Content {
-            occasion: Occasion::Breaker,
-            what: "the circuit breaker opened".to_owned(),
-            lines: std::iter::once(format!("{failures} consecutive failures on {tasks} tasks"))
-                .chain(analysis.lines())
-                .collect(),
-            task: None,
-            next: Some("ralph analyze".to_owned()),
-        }),
-        EventKind::Waiting { waiting_for: WaitingFor::Limit, reason, until } => {
-            let until = until.map(|until| format!(" until {}", format::time(until)));
-            let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
-            Some(Content {
-                occasion: Occasion::Limit,
-                what: "usage limit hit".to_owned(),
-                lines: vec![wait, "the run then resumes by itself".to_owned()],
-                task: None,
-                next: None,
-            })
+        EventKind::BreakerOpened { failures, tasks, analysis } => {
+            let mut lines = vec![format!("{failures} consecutive failures on {tasks} tasks")];
+            lines.extend(analysis.lines());
+            let next = Some("ralph analyze");
+            Some(Content::new(Occasion::Breaker, "the circuit breaker opened", lines, next))
         }
-        EventKind::AgentChanged { agent, instead_of, limited_until: Some(until), .. } => Some(Content {
-            occasion: Occasion::Limit,
-            what: "usage limit hit".to_owned(),
-            lines: vec![
-                format!("{instead_of} hit its usage limit (resets {})", format::time(*until)),
-                format!("switching to {agent}"),
-            ],
-            task: None,
-            next: None,
-        }),
-        EventKind::BudgetNear { message, .. } => Some(Content {
-            occasion: Occasion::Budget,
-            what: "a budget is nearly used up".to_owned(),
-            lines: vec![message.clone()],
-            task: None,
-            next: None,
-        }),
-        EventKind::RunFinished { .. } => finished(kind),
+        EventKind::Waiting { waiting_for: WaitingFor::Limit, reason, until } => {
+            let until = until.map(|until| format!(" until {}", until.local()));
+            let wait = format!("waiting for {reason}{}", until.unwrap_or_default());
+            let lines = vec![wait, "the run then resumes by itself".to_owned()];
+            Some(Content::new(Occasion::Limit, "usage limit hit", lines, None))
+        }
+        EventKind::AgentChanged { agent, instead_of, limited_until: Some(until), .. } => {
+            let limit = format!("{instead_of} hit its usage limit (resets {})", until.local());
+            let lines = vec![limit, format!("switching to {agent}")];
+            Some(Content::new(Occasion::Limit, "usage limit hit", lines, None))
+        }
+        EventKind::BudgetNear { message, .. } => {
+            let lines = vec![message.clone()];
+            Some(Content::new(Occasion::Budget, "a budget is nearly used up", lines, None))
+        }
+        EventKind::RunFinished {
+            exit_code,
+            reason,
+            hint,
+            budget,
+            attempts,
+            cost,
+            duration_ms,
+            tasks,
+            ..
+        } => {
+            let (occasion, what, next) = match exit_code {
+                0 => (Occasion::Done, all_done(tasks), "ralph status"),
+                4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
+                4 => (Occasion::Limit, "the run reached a limit", "ralph run"),
+                5 => (Occasion::Blocked, "the remaining tasks are blocked", "ralph status"),
+                6 => (Occasion::Breaker, "the circuit breaker is open", "ralph analyze"),
+                7 => (Occasion::Error, "the run was aborted", "ralph status"),
+                // It was interrupted by somebody who is there.
+                code if *code >= 128 => return None,
+                _ => (Occasion::Error, "the run stopped with an error", "ralph doctor"),
+            };
+            let mut lines = vec![reason.clone()];
+            lines.extend(hint.iter().cloned());
+            lines.push(tasks.summary());
+            lines.push(format::spent(u64::from(*attempts), 0, *duration_ms, cost));
+            Some(Content::new(occasion, what, lines, Some(next)))
+        }
         _ => None,
     }
 }
 
 fn blocked(task: &TaskRef, why: Vec<String>) -> Content<'_> {
-    let title = safe_line(&task.title, TASK_TITLE);
+    let next = format!("ralph run {}", typed(task));
     Content {
-        occasion: Occasion::Blocked,
-        what: format!("{} {title} is blocked and needs you", task.name()),
-        lines: why,
         task: Some(task),
-        next: Some(format!("ralph run {}", typed(task))),
+        ..Content::new(Occasion::Blocked, "is blocked and needs you", why, Some(&next))
     }
 }
 
 /// A task's name as it can be typed in a shell.
 fn typed(task: &TaskRef) -> &str {
-    let plain = |key: &&str| {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
-        key.chars().all(allowed)
-    };
     let key = task.key.as_ref().map(|key| key.as_str());
-    key.filter(plain).unwrap_or(task.task_id.as_str())
+    key.filter(|key| shell_word(key) == *key).unwrap_or(task.task_id.as_str())
 }
 
 /// How a finished plan is described; skipped and unverified tasks are not hidden behind "done".
@@ -240,36 +266,6 @@ fn all_done(tasks: &PlanCounts) -> &'static str {
         (true, false) => "every task is done or skipped",
         (true, true) => "every task is done or skipped, some unverified",
     }
-}
-
-/// The run ended. A run that was interrupted sends no notification.
-fn finished(kind: &EventKind) -> Option<Content<'_>> {
-    let EventKind::RunFinished {
-        exit_code, reason, hint, budget, attempts, cost, duration_ms, tasks, ..
-    } = kind
-    else {
-        return None;
-    };
-    let (occasion, what, next) = match exit_code {
-        0 => (Occasion::Done, all_done(tasks), "ralph status"),
-        4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
-        4 => (Occasion::Limit, "the run reached a limit", "ralph run"),
-        5 => (Occasion::Blocked, "the remaining tasks are blocked", "ralph status"),
-        6 => (Occasion::Breaker, "the circuit breaker is open", "ralph analyze"),
-        7 => (Occasion::Error, "the run was aborted", "ralph status"),
-        code if *code >= 128 => return None,
-        _ => (Occasion::Error, "the run stopped with an error", "ralph doctor"),
-    };
-    let mut facts = vec![
-        format::counted(u64::from(*attempts), "attempt"),
-        format::duration(Duration::from_millis(*duration_ms)),
-    ];
-    facts.extend(format::total(cost));
-    let mut lines = vec![reason.clone()];
-    lines.extend(hint.iter().cloned());
-    lines.push(tasks.summary());
-    lines.push(facts.join(", "));
-    Some(Content { occasion, what: what.to_owned(), lines, task: None, next: Some(next.to_owned()) })
 }
 
 /// One clean, masked line of at most so many characters.

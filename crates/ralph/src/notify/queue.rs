@@ -1,13 +1,13 @@
-//! One thread and one short queue per channel: no run waits for a slow one, and none holds up another.
+//! One thread and one queue per channel: no run waits for a slow one, and none holds up another.
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::channels::{Channel, Cutoff, Message};
-use crate::threads;
 use crate::ui::format;
 
 /// How long the end of a run is delayed at most.
@@ -19,12 +19,11 @@ const SILENT_WAIT: Duration = Duration::from_secs(1);
 /// How long processes have to end after the cutoff.
 const PROCESS_END: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(5);
-const CAPACITY: usize = 32;
 
 pub struct Queues {
     workers: Vec<Worker>,
     failures: Receiver<String>,
-    report: mpsc::Sender<String>,
+    report: Sender<String>,
     reported: HashSet<String>,
     longest_wait: Duration,
 }
@@ -32,13 +31,35 @@ pub struct Queues {
 struct Worker {
     name: &'static str,
     has_process: bool,
-    queue: Arc<Queue>,
+    /// None when no more messages come.
+    queue: Option<Sender<Arc<Posted>>>,
+    /// The messages that wait or are being sent.
+    posted: Vec<Arc<Posted>>,
     /// None where it could not be started.
     thread: Option<JoinHandle<()>>,
 }
 
+/// A message on its way to one channel.
+struct Posted {
+    message: Arc<Message>,
+    cutoff: Cutoff,
+    /// Whether it was sent, or its failure reported.
+    is_settled: AtomicBool,
+}
+
+impl Posted {
+    fn is_waiting(&self) -> bool {
+        !self.is_settled.load(Ordering::Relaxed)
+    }
+
+    /// Whether it says how the run ended.
+    fn is_end(&self) -> bool {
+        self.message.notice.exit_code.is_some()
+    }
+}
+
 impl Queues {
-    pub fn start(channels: Vec<Box<dyn Channel>>) -> Self {
+    pub fn start(channels: Vec<Channel>) -> Self {
         let (report, failures) = mpsc::channel();
         let start = |channel| Worker::start(channel, report.clone());
         Self {
@@ -51,14 +72,12 @@ impl Queues {
     }
 
     /// Queues a message for every channel without waiting.
-    pub fn post(&self, message: Message) {
+    pub fn post(&mut self, message: Message) {
         let message = Arc::new(message);
-        for worker in &self.workers {
-            if let Some((unsent, why)) = worker.post(&message) {
-                let what = unsent.notice.occasion.as_str();
-                let name = worker.name;
+        for worker in &mut self.workers {
+            if let Err(why) = worker.post(&message) {
                 // The receiver is ours, so sending cannot fail.
-                let _ = self.report.send(failure(what, name, why));
+                let _ = self.report.send(failure(&message, worker.name, why));
             }
         }
     }
@@ -69,10 +88,11 @@ impl Queues {
         self.failures.try_iter().filter(|failure| reported.insert(failure.clone())).collect()
     }
 
-    /// Waits until everything is sent, within bounds. When half the time is over, the end of the run goes first.
+    /// Waits until everything is sent, within bounds. When half the time is over, everything makes way for the message
+    /// about the end of the run.
     pub fn finish(mut self, interrupted: &dyn Fn() -> bool, tell: &mut dyn FnMut(&str)) {
-        for worker in &self.workers {
-            worker.queue.close();
+        for worker in &mut self.workers {
+            worker.queue = None;
         }
         let started = Instant::now();
         let mut announced = false;
@@ -89,24 +109,19 @@ impl Queues {
                 break;
             }
             if elapsed >= longest / 2 {
-                for worker in &self.workers {
-                    worker.queue.make_way_for_end();
-                }
+                self.workers.iter().for_each(Worker::make_way_for_end);
             }
             if !announced && elapsed >= SILENT_WAIT {
                 announced = true;
-                tell(&format!(
-                    "sending notifications ({}), up to {}s; press Ctrl-C to skip",
-                    busy.join(", "),
-                    longest.as_secs()
-                ));
+                let (busy, seconds) = (busy.join(", "), longest.as_secs());
+                tell(&format!("sending notifications ({busy}), up to {seconds}s; press Ctrl-C to skip"));
             }
             thread::sleep(POLL);
         }
         // Failures that came with the last message.
         self.warn(tell);
         for worker in &self.workers {
-            let unsent = worker.queue.cut();
+            let unsent = worker.cut();
             if unsent > 0 {
                 let unsent = format::counted(unsent as u64, "notification");
                 tell(&format!("warning: {unsent} not sent in time: {}", worker.name));
@@ -126,140 +141,66 @@ impl Queues {
     }
 }
 
-fn failure(occasion: &str, channel: &str, why: &str) -> String {
+fn failure(message: &Message, channel: &str, why: &str) -> String {
+    let occasion = message.notice.occasion.as_str();
     format!("cannot send the notification `{occasion}`: {channel}: {why}")
 }
 
 impl Worker {
-    fn start(channel: Box<dyn Channel>, report: mpsc::Sender<String>) -> Self {
-        let queue = Arc::new(Queue::default());
-        let (name, has_process) = (channel.name(), channel.has_process());
-        let own = Arc::clone(&queue);
+    fn start(channel: Channel, report: Sender<String>) -> Self {
+        let (queue, posted) = mpsc::channel::<Arc<Posted>>();
+        let Channel { name, target, has_process, send } = channel;
+        let channel = target.map_or(name.to_owned(), |target| format!("{name} {target}"));
         let work = move || {
-            while let Some((message, cutoff)) = own.next() {
-                let sent = channel.send(&message, &cutoff);
-                // What was cut short is counted and reported at the end.
-                let is_cut = sent.is_err() && cutoff.is_over();
-                if let Err(why) = sent
-                    && !is_cut
-                {
-                    let target = channel.target().map(|target| format!(" {target}"));
-                    let channel = format!("{name}{}", target.unwrap_or_default());
-                    let what = message.notice.occasion.as_str();
-                    let _ = report.send(failure(what, &channel, &why));
+            for posted in posted {
+                if posted.cutoff.is_over() {
+                    continue;
                 }
-                own.sent(is_cut);
+                let sent = send(&posted.message, &posted.cutoff);
+                // What was cut short is counted and reported at the end.
+                if sent.is_err() && posted.cutoff.is_over() {
+                    continue;
+                }
+                if let Err(why) = sent {
+                    let _ = report.send(failure(&posted.message, &channel, &why));
+                }
+                posted.is_settled.store(true, Ordering::Relaxed);
             }
         };
-        Self { name, has_process, queue, thread: threads::start("notify", work).ok() }
+        let thread = thread::Builder::new().spawn(work).ok();
+        Self { name, has_process, queue: Some(queue), posted: Vec::new(), thread }
     }
 
-    /// Queues a message; if one is dropped for it, which and why.
-    fn post(&self, message: &Arc<Message>) -> Option<(Arc<Message>, &'static str)> {
-        match &self.thread {
-            None => Some((Arc::clone(message), "cannot start a thread")),
-            Some(thread) if thread.is_finished() => Some((Arc::clone(message), "the sender has stopped")),
-            Some(_) => {
-                let dropped = self.queue.push(Arc::clone(message))?;
-                Some((dropped, "the queue is full"))
-            }
-        }
+    fn post(&mut self, message: &Arc<Message>) -> Result<(), &'static str> {
+        self.posted.retain(|posted| posted.is_waiting());
+        let posted = Arc::new(Posted {
+            message: Arc::clone(message),
+            cutoff: Cutoff::default(),
+            is_settled: AtomicBool::new(false),
+        });
+        let queue = self.queue.as_ref().filter(|_| self.thread.is_some()).ok_or("cannot start a thread")?;
+        queue.send(Arc::clone(&posted)).map_err(|_| "the sender has stopped")?;
+        self.posted.push(posted);
+        Ok(())
     }
 
     fn is_busy(&self) -> bool {
-        let thread = self.thread.as_ref();
-        thread.is_some_and(|thread| !thread.is_finished())
-    }
-}
-
-/// The messages that wait for one channel, and the one being sent.
-#[derive(Default)]
-struct Queue {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: VecDeque<Arc<Message>>,
-    /// What can cut short the message that is being sent.
-    sending: Option<Cutoff>,
-    is_closed: bool,
-    cut_short: usize,
-}
-
-impl Queue {
-    /// A full queue drops its oldest message: newer ones say more.
-    fn push(&self, message: Arc<Message>) -> Option<Arc<Message>> {
-        let mut state = self.state();
-        let dropped = match state.waiting.len() < CAPACITY {
-            true => None,
-            false => state.waiting.pop_front(),
-        };
-        state.waiting.push_back(message);
-        self.changed.notify_all();
-        dropped
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// No more messages come.
-    fn close(&self) {
-        self.state().is_closed = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits for the next message, until none can come.
-    fn next(&self) -> Option<(Arc<Message>, Cutoff)> {
-        let mut state = self.state();
-        loop {
-            if let Some(message) = state.waiting.pop_front() {
-                let cutoff = Cutoff::default();
-                state.sending = Some(cutoff.clone());
-                return Some((message, cutoff));
-            }
-            if state.is_closed {
-                return None;
-            }
-            let waited = self.changed.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn sent(&self, is_cut: bool) {
-        let mut state = self.state();
-        state.sending = None;
-        state.cut_short += usize::from(is_cut);
-    }
-
-    /// Moves the end of the run to the front, and cuts short what is being sent before it.
+    /// Gives up the other messages, if the end of the run waits behind them.
     fn make_way_for_end(&self) {
-        let mut state = self.state();
-        let end = state.waiting.iter().rposition(|message| is_end(message));
-        if let Some(end) = end.and_then(|end| state.waiting.remove(end)) {
-            state.waiting.push_front(end);
-            if let Some(sending) = &state.sending {
-                sending.now();
-            }
+        let waiting = || self.posted.iter().filter(|posted| posted.is_waiting());
+        if waiting().any(|posted| posted.is_end()) {
+            waiting().filter(|posted| !posted.is_end()).for_each(|posted| posted.cutoff.now());
         }
     }
 
-    /// Ends everything; how many messages were not sent.
+    /// Gives up everything; how many messages were not sent.
     fn cut(&self) -> usize {
-        let mut state = self.state();
-        let waiting = state.waiting.drain(..).count();
-        if let Some(sending) = &state.sending {
-            sending.now();
-        }
-        waiting + usize::from(state.sending.is_some()) + state.cut_short
+        let waiting = self.posted.iter().filter(|posted| posted.is_waiting());
+        waiting.inspect(|posted| posted.cutoff.now()).count()
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Whether the message says how the run ended.
-fn is_end(message: &Message) -> bool {
-    message.notice.exit_code.is_some()
 }
 
 #[cfg(test)]

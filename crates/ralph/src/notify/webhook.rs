@@ -1,7 +1,6 @@
 //! The webhook: notices are posted as signed JSON, with a time limit, and retried where that may help.
 
 use std::sync::OnceLock;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -15,10 +14,9 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout, time};
 
-use super::channels::{Channel, Cutoff, Delivery, Message};
+use super::channels::{Cutoff, Delivery, Message};
 use super::notice::safe_line;
 use crate::settings::{Settings, shown_url};
-use crate::threads;
 use crate::workspace::{now, random};
 
 /// The first wait; doubles each time.
@@ -65,7 +63,7 @@ impl Webhook {
                 config = config.tls_config(tls);
             }
             let connector = DefaultConnector::default();
-            ureq::Agent::with_parts(config.build(), connector, ThreadedResolver)
+            ureq::Agent::with_parts(config.build(), connector, InlineResolver)
         })
     }
 
@@ -85,85 +83,71 @@ impl Webhook {
         match request.send(&message.json) {
             Ok(response) => {
                 let header = response.headers().get(RETRY_AFTER);
-                Answer::Status {
-                    code: response.status().as_u16(),
-                    retry_after: header.and_then(|text| retry_after(text.to_str().ok()?)),
-                }
+                let after = header.and_then(|text| retry_after(text.to_str().ok()?));
+                Answer::of_status(response.status().as_u16(), after)
             }
             Err(error) => self.unanswered(&error),
         }
     }
 
     fn unanswered(&self, error: &ureq::Error) -> Answer {
-        match error {
-            ureq::Error::Timeout(_) => {
+        use ureq::Error;
+        let why = match error {
+            Error::Timeout(_) => {
                 let within = self.timeout.map(|timeout| format!(" in {timeout:?}"));
-                Answer::None(format!("no response{}", within.unwrap_or_default()))
+                format!("no response{}", within.unwrap_or_default())
             }
-            ureq::Error::HostNotFound => Answer::None("host not found".to_owned()),
+            Error::HostNotFound => "host not found".to_owned(),
+            Error::BadUri(_) | Error::Http(_) => "not a valid http or https URL".to_owned(),
+            Error::Io(error) => self.masked(&error.to_string()),
+            error => self.masked(&error.to_string()),
+        };
+        match error {
             // What TLS does not like, it will not like the next time either.
-            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                Answer::Impossible(self.masked(&error.to_string()))
-            }
-            ureq::Error::Io(error) => Answer::None(self.masked(&error.to_string())),
-            ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-                Answer::Impossible("not a valid http or https URL".to_owned())
-            }
-            ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::TlsRequired => {
-                Answer::Impossible(self.masked(&error.to_string()))
-            }
-            error => Answer::None(self.masked(&error.to_string())),
+            Error::Tls(_) | Error::Rustls(_) | Error::TlsRequired => Answer::Refused(why),
+            Error::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => Answer::Refused(why),
+            Error::BadUri(_) | Error::Http(_) => Answer::Refused(why),
+            _ => Answer::Retry { why, after: None },
         }
     }
 
     /// A library's words without what is secret in the settings.
     fn masked(&self, text: &str) -> String {
-        let mut text = text.replace(&self.url, &shown_url(&self.url));
+        let mut text = text.replace(&self.url, &self.target());
         if let Some(secret) = &self.secret {
             text = text.replace(secret, MASK);
         }
         safe_line(&text, 200)
     }
-}
 
-impl Channel for Webhook {
-    fn name(&self) -> &'static str {
-        "webhook"
+    /// Where it posts to, without anything secret.
+    pub fn target(&self) -> String {
+        shown_url(&self.url)
     }
 
-    fn target(&self) -> Option<String> {
-        Some(shown_url(&self.url))
-    }
-
-    fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
+    pub fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
         let mut tries = 0;
         loop {
             tries += 1;
-            let answer = self.post(message);
-            let jitter = (random() >> 11) as f64 / (1_u64 << 53) as f64;
-            match next_step(tries, self.retries, &answer, jitter) {
-                Next::Delivered => return Ok(Delivery::Sent),
-                Next::Wait(duration) => cutoff.wait(duration),
-                Next::GiveUp => return Err(told(&answer, tries)),
-            }
-            if cutoff.is_over() {
-                return Err(told(&answer, tries));
-            }
+            let why = match self.post(message) {
+                Answer::Delivered => return Ok(Delivery::Sent),
+                Answer::Refused(why) => why,
+                Answer::Retry { why, after } => {
+                    if tries <= self.retries {
+                        let jitter = (random() >> 11) as f64 / (1_u64 << 53) as f64;
+                        cutoff.wait(pause(tries, after, jitter));
+                        if !cutoff.is_over() {
+                            continue;
+                        }
+                    }
+                    why
+                }
+            };
+            return Err(match tries {
+                1 => why,
+                _ => format!("{why} (after {tries} attempts)"),
+            });
         }
-    }
-}
-
-fn told(answer: &Answer, tries: u32) -> String {
-    let why = match answer {
-        Answer::Status { code, .. } if (300..400).contains(code) => {
-            format!("HTTP {code} (redirects are not followed)")
-        }
-        Answer::Status { code, .. } => format!("HTTP {code}"),
-        Answer::None(why) | Answer::Impossible(why) => why.clone(),
-    };
-    match tries {
-        1 => why,
-        _ => format!("{why} (after {tries} attempts)"),
     }
 }
 
@@ -185,42 +169,35 @@ fn roots() -> RootCerts {
     RootCerts::from(certificates)
 }
 
+/// The answer to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Answer {
-    Status {
-        code: u16,
-        /// And asked for so much time.
-        retry_after: Option<Duration>,
-    },
-    /// No answer came, for this reason; one may come the next time.
-    None(String),
-    /// It cannot be posted at all.
-    Impossible(String),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    /// Nothing: the notice was taken.
     Delivered,
-    /// Another try after a wait.
-    Wait(Duration),
-    /// Nothing: it would not help, or was tried often enough.
-    GiveUp,
+    /// The next request may succeed. `after` is the wait that the server asks for.
+    Retry {
+        why: String,
+        after: Option<Duration>,
+    },
+    /// The next request would fail too.
+    Refused(String),
 }
 
-/// What follows from the answer to a try, counted from 1. `jitter` is a random number in 0..1.
-fn next_step(tries: u32, retries: u32, answer: &Answer, jitter: f64) -> Next {
-    let asked = match answer {
-        Answer::Status { code: 200..=299, .. } => return Next::Delivered,
-        Answer::Status { code: 408 | 429 | 500..=599, retry_after } => *retry_after,
-        Answer::None(_) => None,
-        Answer::Status { .. } | Answer::Impossible(_) => return Next::GiveUp,
-    };
-    if tries > retries {
-        return Next::GiveUp;
+impl Answer {
+    fn of_status(code: u16, after: Option<Duration>) -> Self {
+        let why = format!("HTTP {code}");
+        match code {
+            200..=299 => Self::Delivered,
+            300..=399 => Self::Refused(format!("{why} (redirects are not followed)")),
+            408 | 429 | 500..=599 => Self::Retry { why, after },
+            _ => Self::Refused(why),
+        }
     }
+}
+
+/// The wait after so many requests. `jitter` is a random number in 0..1.
+fn pause(tries: u32, asked: Option<Duration>, jitter: f64) -> Duration {
     let own = backoff(FIRST, tries, LONGEST, jitter);
-    Next::Wait(own.max(asked.unwrap_or_default().min(LONGEST_ASKED)))
+    own.max(asked.unwrap_or_default().min(LONGEST_ASKED))
 }
 
 /// The seconds that a `Retry-After` asks for; a date is not read.
@@ -230,48 +207,32 @@ fn retry_after(header: &str) -> Option<Duration> {
 
 /// `sha256=` and the HMAC-SHA256 of `TIMESTAMP.BODY` in hex.
 fn signature(secret: &str, timestamp: i64, body: &str) -> String {
-    let hex = hmac_sha256(secret.as_bytes(), &[timestamp.to_string().as_bytes(), b".", body.as_bytes()]);
-    format!("sha256={hex}")
+    format!("sha256={}", hmac_sha256(secret.as_bytes(), format!("{timestamp}.{body}").as_bytes()))
 }
 
-fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> String {
+fn hmac_sha256(key: &[u8], text: &[u8]) -> String {
     // A key of any length will do.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return String::new();
     };
-    for part in parts {
-        mac.update(part);
-    }
-    let bytes = mac.finalize().into_bytes();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    mac.update(text);
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Does what ureq's own resolver does, which panics without a thread.
+/// Looks names up on the channel's own thread, within the system's limits: ureq's own resolver starts another thread for a
+/// time limit, and panics where it cannot.
 #[derive(Debug)]
-struct ThreadedResolver;
+struct InlineResolver;
 
-impl Resolver for ThreadedResolver {
+impl Resolver for InlineResolver {
     fn resolve(
         &self,
         uri: &Uri,
         config: &Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let (sender, found) = sync_channel(1);
-        let (uri, config) = (uri.clone(), config.clone());
-        // Without a limit of its own the lookup starts no thread.
         let unlimited = NextTimeout { after: time::Duration::NotHappening, ..timeout };
-        let look_up = move || {
-            let answer = DefaultResolver::default().resolve(&uri, &config, unlimited);
-            // Nobody waits any more when the time is over.
-            let _ = sender.send(answer);
-        };
-        threads::start("resolver", look_up)?;
-        match found.recv_timeout(*timeout.after) {
-            Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => Err(ureq::Error::Timeout(timeout.reason)),
-            Err(RecvTimeoutError::Disconnected) => Err(ureq::Error::HostNotFound),
-        }
+        DefaultResolver::default().resolve(uri, config, unlimited)
     }
 }
 
@@ -294,11 +255,11 @@ mod tests {
     #[test]
     fn neither_the_secret_nor_the_path_is_ever_told() {
         let webhook = webhook();
-        assert_eq!(webhook.target().unwrap(), "https://hooks.example/…");
+        assert_eq!(webhook.target(), "https://hooks.example/…");
         let said = webhook.masked(&format!("bad {} with hush-hush", webhook.url));
         assert_eq!(said, "bad https://hooks.example/… with [masked]");
         let error = ureq::Error::BadUri(webhook.url.clone());
-        let Answer::Impossible(said) = webhook.unanswered(&error) else {
+        let Answer::Refused(said) = webhook.unanswered(&error) else {
             panic!("tried again");
         };
         assert_eq!(said, "not a valid http or https URL");
@@ -320,24 +281,16 @@ mod tests {
         assert_eq!(of("0").timeout, None);
     }
 
-    #[test]
-    fn a_failure_says_what_came_and_how_often_it_was_tried() {
-        let status = |code| Answer::Status { code, retry_after: None };
-        assert_eq!(told(&status(400), 1), "HTTP 400");
-        assert_eq!(told(&status(503), 4), "HTTP 503 (after 4 attempts)");
-        assert_eq!(told(&status(302), 1), "HTTP 302 (redirects are not followed)");
-    }
-
     /// RFC 4231, test cases 2 and 6: a short key, and one longer than a block.
     #[test]
     fn it_is_hmac_sha256() {
         assert_eq!(
-            hmac_sha256(b"Jefe", &[b"what do ya want ", b"for nothing?"]),
+            hmac_sha256(b"Jefe", b"what do ya want for nothing?"),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
         );
         let text = b"Test Using Larger Than Block-Size Key - Hash Key First";
         assert_eq!(
-            hmac_sha256(&[0xaa; 131], &[text]),
+            hmac_sha256(&[0xaa; 131], text),
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         );
     }
@@ -353,46 +306,38 @@ mod tests {
         assert_ne!(signed, signature("Secret", 1_700_000_000, "{}"));
     }
 
-    fn status(code: u16) -> Answer {
-        Answer::Status { code, retry_after: None }
-    }
-
-    fn wait(millis: u64) -> Next {
-        Next::Wait(Duration::from_millis(millis))
-    }
-
     #[test]
     fn what_may_mend_itself_is_tried_again_with_doubling_waits() {
-        for answer in [status(408), status(429), status(500), status(503), Answer::None("refused".into())] {
-            assert_eq!(next_step(1, 3, &answer, 0.5), wait(500), "{answer:?}");
-            assert_eq!(next_step(2, 3, &answer, 0.5), wait(1000), "{answer:?}");
-            assert_eq!(next_step(3, 3, &answer, 0.5), wait(2000), "{answer:?}");
-            assert_eq!(next_step(4, 3, &answer, 0.5), Next::GiveUp, "{answer:?}");
-            assert_eq!(next_step(1, 0, &answer, 0.5), Next::GiveUp, "{answer:?}");
+        for code in [408, 429, 500, 503] {
+            let why = format!("HTTP {code}");
+            assert_eq!(Answer::of_status(code, None), Answer::Retry { why, after: None });
         }
-        assert_eq!(next_step(1, 3, &status(500), 0.0), wait(250));
-        assert_eq!(next_step(1, 3, &status(500), 1.0), wait(750));
+        for (tries, millis) in [(1, 500), (2, 1000), (3, 2000)] {
+            assert_eq!(pause(tries, None, 0.5), Duration::from_millis(millis));
+        }
+        assert_eq!(pause(1, None, 0.0), Duration::from_millis(250));
+        assert_eq!(pause(1, None, 1.0), Duration::from_millis(750));
     }
 
     #[test]
     fn what_will_not_mend_itself_is_given_up() {
         for code in [301, 302, 307, 308, 400, 401, 403, 404, 410, 413, 422, 600, 100] {
-            assert_eq!(next_step(1, 3, &status(code), 0.5), Next::GiveUp, "{code}");
+            assert!(matches!(Answer::of_status(code, None), Answer::Refused(_)), "{code}");
         }
-        let impossible = Answer::Impossible("no URL".into());
-        assert_eq!(next_step(1, 3, &impossible, 0.5), Next::GiveUp);
+        assert_eq!(Answer::of_status(400, None), Answer::Refused("HTTP 400".into()));
+        let redirected = Answer::Refused("HTTP 302 (redirects are not followed)".into());
+        assert_eq!(Answer::of_status(302, None), redirected);
         for code in [200, 201, 202, 204] {
-            assert_eq!(next_step(1, 3, &status(code), 0.5), Next::Delivered, "{code}");
+            assert_eq!(Answer::of_status(code, None), Answer::Delivered, "{code}");
         }
     }
 
     #[test]
     fn a_server_may_ask_for_more_time_but_not_for_any() {
-        let answer = |secs| Answer::Status { code: 429, retry_after: Some(Duration::from_secs(secs)) };
-        assert_eq!(next_step(1, 3, &answer(7), 0.5), wait(7000));
-        assert_eq!(next_step(1, 3, &answer(0), 0.5), wait(500));
-        assert_eq!(next_step(1, 3, &answer(86_400), 0.5), wait(60_000));
-        assert_eq!(next_step(4, 3, &answer(7), 0.5), Next::GiveUp);
+        for (asked, millis) in [(7, 7000), (0, 500), (86_400, 60_000)] {
+            let asked = Some(Duration::from_secs(asked));
+            assert_eq!(pause(1, asked, 0.5), Duration::from_millis(millis));
+        }
         assert_eq!(retry_after(" 12 "), Some(Duration::from_secs(12)));
         assert_eq!(retry_after("-1"), None);
         assert_eq!(retry_after("Wed, 21 Oct 2026 07:28:00 GMT"), None);
@@ -400,14 +345,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_wait_is_longer_than_a_minute(
-            tries in any::<u32>(), retries in any::<u32>(), code in any::<u16>(), secs in any::<u64>(), jitter in 0.0..1.0
-        ) {
-            let answer = Answer::Status { code, retry_after: Some(Duration::from_secs(secs)) };
-            if let Next::Wait(wait) = next_step(tries, retries, &answer, jitter) {
-                prop_assert!(tries <= retries);
-                prop_assert!(wait <= LONGEST_ASKED);
-            }
+        fn no_wait_is_longer_than_a_minute(tries in 1_u32.., secs in any::<u64>(), jitter in 0.0..1.0) {
+            prop_assert!(pause(tries, Some(Duration::from_secs(secs)), jitter) <= LONGEST_ASKED);
         }
     }
 }

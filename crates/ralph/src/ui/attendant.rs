@@ -58,27 +58,24 @@ fn opening(question: &Question<'_>) -> String {
     let (title, meaning) = match &question.reason {
         PauseReason::Breaker { failures } => (
             format!("CIRCUIT BREAKER: {failures} consecutive failures"),
-            "Multiple tasks are failing - systemic issue suspected".to_owned(),
+            "Multiple tasks are failing - systemic issue suspected",
         ),
         PauseReason::Stuck { task, failures } => (
             format!("STUCK: {task} has failed {}", in_a_row(*failures)),
-            "Another attempt may fail the same way".to_owned(),
+            "Another attempt may fail the same way",
         ),
         PauseReason::Failure { task } => (
             format!("FAILURE: an attempt on {task} failed"),
-            "Ralph asks after every failure because pause_on = \"failure\"".to_owned(),
+            "Ralph asks after every failure because pause_on = \"failure\"",
         ),
     };
-    let mut text = format!("\n{}\n{}\n\n", paint(YELLOW.bold(), title), paint(YELLOW, meaning));
-    for line in question.analysis.lines() {
-        text.push_str(&line);
-        text.push('\n');
-    }
-    text.push_str(&format!(
-        "\nresume execution, skip the current task and continue, or abort the run\n{} ",
+    let analysis: String = question.analysis.lines().iter().map(|line| format!("{line}\n")).collect();
+    format!(
+        "\n{}\n{}\n\n{analysis}\nresume execution, skip the current task and continue, or abort the run\n{} ",
+        paint(YELLOW.bold(), title),
+        paint(YELLOW, meaning),
         paint(BOLD, "[r]esume / [s]kip / [a]bort:")
-    ));
-    text
+    )
 }
 
 fn print(text: &str) {

@@ -62,21 +62,6 @@ pub fn time(time: Timestamp) -> String {
     time.local()
 }
 
-/// The day of a point in time, on this machine's calendar.
-pub fn day(time: Timestamp) -> String {
-    time.local().chars().take(10).collect()
-}
-
-/// The time of day, to the second.
-pub fn clock(time: Timestamp) -> String {
-    time.local().chars().skip(11).take(8).collect()
-}
-
-/// A point in time as people say it: `16:44` on the day of `near`, else `2026-11-17 16:44`.
-pub fn moment(time: Timestamp, near: Timestamp) -> String {
-    time.local_near(near)
-}
-
 /// A cost; unknown is not zero, and an estimate is shown as one: `~$0.42`.
 pub fn cost(usd: Option<f64>, is_estimate: bool) -> String {
     let about = if is_estimate { "~" } else { "" };
@@ -97,21 +82,38 @@ pub fn attempt_cost(attempt: &Attempt) -> Option<String> {
 pub fn total(total: &Cost) -> Option<String> {
     match total.cost_usd {
         None => Some("cost unknown".to_owned()),
-        Some(usd) if total.cost_unknown > 0 => {
-            Some(format!("at least {}", cost(Some(usd), total.cost_estimated)))
-        }
-        Some(usd) => (usd > 0.0).then(|| cost(Some(usd), total.cost_estimated)),
+        Some(usd) if total.cost_unknown == 0 && usd <= 0.0 => None,
+        usd if total.cost_unknown > 0 => Some(format!("at least {}", cost(usd, total.cost_estimated))),
+        usd => Some(cost(usd, total.cost_estimated)),
     }
 }
 
-/// The same for a table: `$4.12`, `≥$4.12`, `-`; nothing where nothing was spent.
+/// The same for a table: `$4.12`, `≥$4.12`, `-`; empty where nothing was spent.
 pub fn short_total(total: &Cost) -> String {
-    match total.cost_usd {
-        Some(usd) if usd <= 0.0 && total.cost_unknown == 0 => String::new(),
-        Some(usd) if total.cost_unknown > 0 => {
-            format!("≥{}", cost(Some(usd), total.cost_estimated))
-        }
-        known => cost(known, total.cost_estimated),
+    match self::total(total) {
+        None => String::new(),
+        Some(_) => cost_at_least(total.cost_usd, total.cost_estimated, total.cost_unknown),
+    }
+}
+
+/// `$4.12`, or `≥$4.12` where some attempts did not tell their cost.
+pub fn cost_at_least(usd: Option<f64>, is_estimate: bool, unknown: u64) -> String {
+    let at_least = if usd.is_some() && unknown > 0 { "≥" } else { "" };
+    format!("{at_least}{}", cost(usd, is_estimate))
+}
+
+/// `31 attempts (2 not counted), 6 h 12 min, $4.12`: what a run took.
+pub fn spent(counted: u64, uncounted: u64, duration_ms: u64, cost: &Cost) -> String {
+    let mut facts = vec![attempts(counted, uncounted), duration(Duration::from_millis(duration_ms))];
+    facts.extend(total(cost));
+    facts.join(", ")
+}
+
+/// `claude opus`; an agent without models of its own has its name as the model. None where neither is known.
+pub fn agent_and_model(agent: Option<&str>, model: Option<&str>) -> Option<String> {
+    match (agent, model) {
+        (Some(agent), Some(model)) if agent != model => Some(format!("{agent} {model}")),
+        (one, other) => one.or(other).map(str::to_owned),
     }
 }
 
@@ -153,62 +155,51 @@ pub fn run_end(is_finished: bool, reason: &str) -> String {
 
 /// How an attempt ended, in a few words.
 pub fn outcome(attempt: &Attempt) -> String {
-    with_message(attempt, None)
+    match (attempt.outcome, attempt.verified) {
+        (Outcome::Done, false) => UNVERIFIED.to_owned(),
+        (Outcome::Done, true) => "done".to_owned(),
+        (outcome, _) => failure(outcome, attempt.error_type.as_ref(), None),
+    }
 }
 
-/// How an attempt ended, with the message of a failure.
+/// How an attempt ended, with its message.
 pub fn outcome_line(attempt: &Attempt) -> String {
-    with_message(attempt, attempt.message.as_deref())
-}
-
-fn with_message(attempt: &Attempt, message: Option<&str>) -> String {
-    let done = match (attempt.outcome, attempt.verified) {
-        (Outcome::Done, false) => UNVERIFIED,
-        (Outcome::Done, true) => "done",
-        (outcome, _) => return failure(outcome, attempt.error_type.as_ref(), message),
-    };
-    match message {
-        Some(message) => format!("{done}: {message}"),
-        None => done.to_owned(),
+    match (attempt.outcome, &attempt.message) {
+        (Outcome::Done, Some(message)) => format!("{}: {message}", outcome(attempt)),
+        (Outcome::Done, None) => outcome(attempt),
+        (outcome, message) => failure(outcome, attempt.error_type.as_ref(), message.as_deref()),
     }
 }
 
 /// What went wrong in an attempt: the kind of failure, then the message where it says more than the kind.
 pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str>) -> String {
-    let kind = match error {
-        None if outcome == Outcome::NoSigil => "ended without reporting a result".to_owned(),
-        None => "failed".to_owned(),
-        Some(ErrorType::TestFailure) => "gate failed".to_owned(),
-        Some(ErrorType::GateBroken) => "broken gate".to_owned(),
-        Some(ErrorType::Timeout | ErrorType::IdleTimeout) => "timed out".to_owned(),
-        Some(ErrorType::Crash) => "crashed".to_owned(),
-        Some(ErrorType::RateLimit) => "rate limit".to_owned(),
-        Some(ErrorType::Overloaded) => "API error".to_owned(),
-        Some(ErrorType::Network) => "network error".to_owned(),
-        Some(ErrorType::Auth) => "authentication failed".to_owned(),
-        Some(ErrorType::Spawn) => "could not start the agent".to_owned(),
-        Some(ErrorType::Permission) => "permission denied".to_owned(),
-        Some(ErrorType::Config) => "configuration error".to_owned(),
-        Some(ErrorType::Interrupted) => "interrupted".to_owned(),
-        Some(ErrorType::Lost) => "interrupted by a crash".to_owned(),
-        Some(ErrorType::Reported(name)) => format!("failed ({})", name.replace('_', " ")),
+    let reported;
+    // The message of some kinds names the kind itself: "timed out after 30 min".
+    let (kind, is_in_message) = match error {
+        None if outcome == Outcome::NoSigil => ("ended without reporting a result", true),
+        None => ("failed", false),
+        Some(ErrorType::TestFailure) => ("gate failed", false),
+        Some(ErrorType::GateBroken) => ("broken gate", false),
+        Some(ErrorType::Timeout | ErrorType::IdleTimeout) => ("timed out", true),
+        Some(ErrorType::Crash) => ("crashed", false),
+        Some(ErrorType::RateLimit) => ("rate limit", false),
+        Some(ErrorType::Overloaded) => ("API error", false),
+        Some(ErrorType::Network) => ("network error", false),
+        Some(ErrorType::Auth) => ("authentication failed", false),
+        Some(ErrorType::Spawn) => ("could not start the agent", true),
+        Some(ErrorType::Permission) => ("permission denied", false),
+        Some(ErrorType::Config) => ("configuration error", false),
+        Some(ErrorType::Interrupted) => ("interrupted", true),
+        Some(ErrorType::Lost) => ("interrupted by a crash", true),
+        Some(ErrorType::Reported(name)) => {
+            reported = format!("failed ({})", name.replace('_', " "));
+            (reported.as_str(), false)
+        }
     };
-    // These messages name the kind themselves: "timed out after 30 min".
-    let is_whole = outcome == Outcome::NoSigil
-        || matches!(
-            error,
-            Some(
-                ErrorType::Timeout
-                    | ErrorType::IdleTimeout
-                    | ErrorType::Spawn
-                    | ErrorType::Interrupted
-                    | ErrorType::Lost
-            )
-        );
     match message {
-        Some(message) if is_whole => message.to_owned(),
+        Some(message) if is_in_message || outcome == Outcome::NoSigil => message.to_owned(),
         Some(message) => format!("{kind}: {message}"),
-        None => kind,
+        None => kind.to_owned(),
     }
 }
 
@@ -229,7 +220,7 @@ pub fn history(attempts: &[Attempt]) -> String {
             attempt.model.clone(),
             duration(Duration::from_millis(attempt.duration_ms)),
             attempt_cost(attempt).unwrap_or_default(),
-            time(attempt.started_at),
+            attempt.started_at.local(),
             one_line(short_rationale(attempt.rationale.as_deref().unwrap_or_default()), 60),
             outcome_line(attempt),
         ]);
@@ -292,11 +283,6 @@ mod tests {
         ] {
             assert_eq!(bytes(n), text);
         }
-        let then = Timestamp::from_millis(1_700_000_000_123);
-        assert_eq!(format!("{} {}", day(then), clock(then)), time(then));
-        assert_eq!(moment(then, then), clock(then)[..5]);
-        let later = then.plus(Duration::from_secs(86_400));
-        assert_eq!(moment(then, later), time(then)[..16]);
         assert_eq!(cost(None, true), "-");
         assert_eq!(cost(Some(0.0), false), "$0.00");
         assert_eq!(cost(Some(0.0021), false), "$0.002");

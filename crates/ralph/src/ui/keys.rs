@@ -30,11 +30,7 @@ pub fn is_foreground() -> bool {
 pub fn read_some(nap: Duration) -> Input {
     let input = stdin();
     let mut fds = [PollFd::new(&input, PollFlags::IN)];
-    let nap = Timespec {
-        tv_sec: i64::try_from(nap.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(nap.subsec_nanos()),
-    };
-    match poll(&mut fds, Some(&nap)) {
+    match poll(&mut fds, Timespec::try_from(nap).ok().as_ref()) {
         Ok(0) | Err(rustix::io::Errno::INTR) => return Input::Nothing,
         Err(_) => return Input::Ended,
         Ok(_) => {}
@@ -48,24 +44,23 @@ pub fn read_some(nap: Duration) -> Input {
     }
 }
 
-/// How the terminal was before a mode was set, for an end that drops nothing.
+/// How the terminal was before a mode was set. Static, for an end of the process that drops nothing.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Puts the terminal back as it was, where a mode is in force.
 pub fn restore_terminal() {
+    restore(OptionalActions::Now);
+}
+
+fn restore(action: OptionalActions) {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before.filter(|_| is_foreground()) {
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+        let _ = tcsetattr(stdin(), action, &before);
     }
 }
 
-fn remember(before: Option<&Termios>) {
-    *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = before.cloned();
-}
-
-/// A mode of the terminal that lasts until this is dropped; signals work as ever.
+/// A mode of the terminal that lasts until this is dropped; signals work as ever. There is one at a time.
 pub struct TerminalMode {
-    before: Option<Termios>,
     action: OptionalActions,
 }
 
@@ -87,24 +82,20 @@ impl TerminalMode {
 
     fn set(action: OptionalActions, change: impl FnOnce(&mut LocalModes)) -> Self {
         // In the background this would stop the process.
-        let before = is_foreground().then(|| tcgetattr(stdin()).ok()).flatten();
-        if let Some(before) = &before {
+        if is_foreground()
+            && let Ok(before) = tcgetattr(stdin())
+        {
             let mut modes = before.clone();
             change(&mut modes.local_modes);
-            remember(Some(before));
+            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
             let _ = tcsetattr(stdin(), action, &modes);
         }
-        Self { before, action }
+        Self { action }
     }
 }
 
 impl Drop for TerminalMode {
     fn drop(&mut self) {
-        if let Some(before) = &self.before
-            && is_foreground()
-        {
-            let _ = tcsetattr(stdin(), self.action, before);
-            remember(None);
-        }
+        restore(self.action);
     }
 }

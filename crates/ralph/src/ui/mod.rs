@@ -4,14 +4,12 @@ pub mod attendant;
 pub mod format;
 pub mod keys;
 pub mod lines;
-pub mod plain;
 pub mod progress;
+pub mod report;
 pub mod scores;
 pub mod style;
-pub mod summary;
 pub mod table;
 mod terminal;
-pub mod wrap;
 
 use std::io::IsTerminal;
 
@@ -27,7 +25,7 @@ pub fn display(json: bool, quiet: bool) -> Box<dyn Observer> {
     } else if is_live(json, quiet) {
         Box::new(terminal::Terminal::new())
     } else {
-        Box::new(plain::Plain)
+        Box::new(|event: &RunEvent| lines::plain_line(event).into_iter().for_each(output::line))
     }
 }
 

@@ -3,7 +3,7 @@
 use ralph_core::engine::Recalled;
 use ralph_core::memory::recall::{Fate, Ranked, ScoreParts};
 use ralph_core::model::LearningId;
-use ralph_core::text;
+use ralph_core::text::one_line;
 
 use super::format;
 
@@ -21,12 +21,8 @@ pub fn parts(parts: &ScoreParts) -> String {
         ("recency", parts.recency),
         ("record", parts.record),
     ];
-    let shown: Vec<String> = named
-        .into_iter()
-        .filter(|(_, value)| value.abs() >= 0.0005)
-        .map(|(name, value)| format!("{name} {value:.3}"))
-        .collect();
-    shown.join(", ")
+    let shown = named.iter().filter(|(_, value)| value.abs() >= 0.0005);
+    shown.map(|(name, value)| format!("{name} {value:.3}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Every learning that was considered for a prompt, with its score and what became of it.
@@ -38,17 +34,11 @@ pub fn considered(recalled: &Recalled, shown: &[LearningId]) -> String {
     let count = format::counted(all.len() as u64, "learning");
     let mut lines = format!("Learnings: {count} considered, {} shown\n", shown.len());
     for ranked in all.iter().take(MOST) {
-        let id = text::one_line(&ranked.scored.id, 100);
-        let what = recalled
-            .candidate(&ranked.scored.id)
-            .map(|learning| text::one_line(&learning.content, 60))
-            .unwrap_or_default();
-        lines.push_str(&format!(
-            "  {:.3} {id} {}: {what}\n        {}\n",
-            ranked.scored.score,
-            fate(ranked, shown),
-            parts(&ranked.scored.parts)
-        ));
+        let scored = &ranked.scored;
+        let learning = recalled.candidate(&scored.id);
+        let what = learning.map(|learning| one_line(&learning.content, 60)).unwrap_or_default();
+        let (id, fate, parts) = (one_line(&scored.id, 100), fate(ranked, shown), parts(&scored.parts));
+        lines.push_str(&format!("  {:.3} {id} {fate}: {what}\n        {parts}\n", scored.score));
     }
     if all.len() > MOST {
         lines.push_str(&format!("  and {} with lower scores\n", all.len() - MOST));

@@ -3,6 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use ralph_core::model::{DoneBy, Outcome, Status, Task};
 use ralph_core::store::PlanCounts;
+use serde::Serialize;
 
 const fn colour(colour: AnsiColor) -> Style {
     Style::new().fg_color(Some(anstyle::Color::Ansi(colour)))
@@ -33,7 +34,15 @@ pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A status as people read it.
+/// The text, without styles where standard output wants none. For output that does not pass `anstream`, which would
+/// take cursor movements away too.
+pub fn if_wanted(text: &str) -> String {
+    match anstream::AutoStream::choice(&std::io::stdout()) {
+        anstream::ColorChoice::Never => anstream::adapter::strip_str(text).to_string(),
+        _ => text.to_owned(),
+    }
+}
+
 pub fn status_word(status: Status) -> &'static str {
     match status {
         Status::InProgress => "running",
@@ -47,7 +56,7 @@ pub fn status(status: Status) -> String {
 }
 
 /// Where a task stands, as people see it: its status, and what a done one rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Standing {
     pub status: Status,
     /// Whether a gate that passed stands behind it.

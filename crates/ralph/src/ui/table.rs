@@ -1,6 +1,6 @@
-//! Tables that fit the terminal: the last column gives way, colours do not count.
+//! Text that fits the terminal: tables, cut and wrapped lines. Escape codes take no room.
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Rows of text under headings.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ impl Table {
 }
 
 const GAP: usize = 2;
+/// A tab is shown as so many columns.
+const TAB: &str = "    ";
 /// No column is cut below this.
 const NARROWEST: usize = 6;
 
@@ -77,7 +79,7 @@ pub fn cut(text: &str, columns: usize) -> String {
     let plain = anstream::adapter::strip_str(text).to_string();
     let mut out = String::new();
     for c in plain.chars() {
-        if out.width() + unicode_width::UnicodeWidthChar::width(c).unwrap_or(0) + 1 > columns {
+        if out.width() + c.width().unwrap_or(0) + 1 > columns {
             break;
         }
         out.push(c);
@@ -118,9 +120,59 @@ pub fn wrap(line: &str, columns: usize) -> String {
     text
 }
 
+/// A line in pieces of so many columns, broken after spaces. What agents print is code as often as prose, so nothing but
+/// tabs is changed. Escape codes are dropped from a line that has to be broken.
+pub fn fold(line: &str, columns: usize) -> Vec<String> {
+    let line = line.replace('\t', TAB);
+    // A byte is never more than one column.
+    if line.len() <= columns || shown(&line) <= columns {
+        return vec![line];
+    }
+    let line = anstream::adapter::strip_str(&line).to_string();
+    let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        if used + word.width() > columns && !piece.is_empty() {
+            pieces.push(std::mem::take(&mut piece));
+            used = 0;
+        }
+        for c in word.chars() {
+            let width = c.width().unwrap_or(0);
+            if used + width > columns && !piece.is_empty() {
+                pieces.push(std::mem::take(&mut piece));
+                used = 0;
+            }
+            piece.push(c);
+            used += width;
+        }
+    }
+    pieces.push(piece);
+    pieces
+}
+
+/// Folded lines, the first after one lead and the others after another.
+pub fn block(text: &str, first: &str, others: &str, columns: usize) -> String {
+    let room = columns.saturating_sub(shown(first).max(shown(others))).max(10);
+    let mut out = String::new();
+    let mut lead = first;
+    for line in text.split('\n') {
+        let pieces = fold(line, room);
+        let last = pieces.len() - 1;
+        for (at, piece) in pieces.iter().enumerate() {
+            // Neither the space at which a line was broken is shown, nor one before nothing.
+            let piece = if at == last { piece } else { piece.trim_end() };
+            out.push_str(if piece.is_empty() { lead.trim_end() } else { lead });
+            out.push_str(piece);
+            out.push('\n');
+            lead = others;
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn columns_line_up_and_the_last_gives_way() {
@@ -147,5 +199,32 @@ mod tests {
         table.row(["plain".into(), "y".into()]);
         let text = anstream::adapter::strip_str(&table.render_to(80)).to_string();
         assert_eq!(text, "A      B\ngreen  x\nplain  y\n");
+    }
+
+    #[test]
+    fn lines_break_after_spaces_and_keep_them() {
+        assert_eq!(fold("  a bc def", 6), ["  a ", "bc def"]);
+        assert_eq!(fold("    if x {", 80), ["    if x {"]);
+        assert_eq!(fold("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(fold("\tx", 10), ["    x"]);
+        assert_eq!(fold("", 10), [""]);
+        assert_eq!(fold("日本語です", 4), ["日本", "語で", "す"]);
+    }
+
+    #[test]
+    fn a_huge_line_takes_linear_time() {
+        let pieces = fold(&"x ".repeat(2_000_000), 80).len();
+        assert_eq!(pieces, 50_000);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_everything_fits(line in r"[a-z 日é\u{301}]{0,60}", columns in 2_usize..20) {
+            let pieces = fold(&line, columns);
+            prop_assert_eq!(pieces.concat(), line.as_str());
+            for piece in &pieces {
+                prop_assert!(piece.trim_end().width() <= columns, "{piece:?}");
+            }
+        }
     }
 }

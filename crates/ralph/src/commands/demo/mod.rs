@@ -120,7 +120,7 @@ fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandEr
 fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &Args) {
     let finished = summary.exit == RunExit::Finished;
     if !args.json && !args.quiet {
-        output::text(ui::summary::render(workspace, summary));
+        output::text(ui::report::summary(workspace, summary));
         let conclusion = match summary.exit {
             RunExit::Finished => tour::farewell(workspace, scratch, args.story()),
             RunExit::BreakerOpen => tour::broken(scratch),

@@ -1,112 +1,263 @@
-//! One attempt: where its log is, what is in it, and how it ended.
+//! The log of an attempt: which one is meant, where it is, showing it, and following it while the run goes on.
 
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::time::Duration;
 
 use ralph_core::agent::{AgentKind, LogReader, Setup, StreamParser, partial_line};
+use ralph_core::host::{Host, ThisHost, is_stale};
 use ralph_core::logs::{LogDir, LogStream};
-use ralph_core::model::{Attempt, Task, Timestamp};
+use ralph_core::model::{Attempt, RunId, Task, Timestamp};
+use ralph_core::store::Claim;
 use ralph_core::text::clean_bytes;
 use serde_json::json;
 
-use super::Args;
-use super::follow;
 use super::page::{Page, TAIL_LINES, last_lines};
-use super::story;
-use super::target::{self, Standing, Target, Wanted};
+use super::{Args, LOOK_AGAIN};
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::{Settings, build_agent};
 use crate::ui::{self, format};
-use crate::workspace::{Workspace, now};
+use crate::workspace::{Workspace, is_active, now};
 use crate::{interrupts, output};
 
-/// How much of standard error is looked at for its last lines.
-const ERRORS_SEEN: u64 = 16 * 1024;
-/// How much of a log is copied at once.
+/// How much of standard error is read for its last lines.
+const ERRORS_READ: u64 = 16 * 1024;
+/// How much of a raw log is copied at once.
 const CHUNK: usize = 64 * 1024;
 
-pub fn run(workspace: &Workspace, task: Task, args: &Args) -> CommandResult {
-    let run = args.run.as_deref().map(|id| story::named(workspace, id));
-    let wanted =
-        Wanted { number: args.attempt, try_number: args.try_number, run: run.transpose()?.map(|run| run.id) };
+pub fn run(workspace: &Workspace, task: &Task, args: &Args) -> CommandResult {
+    let run = args.run.as_deref().map(|id| workspace.run(id)).transpose()?;
+    let logs = TaskLogs { workspace, task, args, run: run.map(|run| run.id) };
     if args.follow {
         interrupts::quit_on_interrupt()?;
-        return follow::task(workspace, &task, &wanted, args);
+        return logs.follow();
     }
-    let Some(target) = target::find(workspace, &task, &wanted)? else {
-        return Err(no_attempt(workspace, &task, &wanted));
+    let Some(logged) = logs.newest()? else {
+        return Err(logs.no_attempt());
     };
-    let path = target.path(workspace);
+    let path = logged.path(workspace);
     if args.json {
-        output::json(&document(&task, &target, &path));
+        let attempt = &logged.attempt;
+        output::json(&json!({
+            "task_id": task.id,
+            "attempt": attempt.attempt,
+            "attempt_number": attempt.attempt_number,
+            "path": path,
+            "agent": attempt.agent,
+            "model": attempt.model,
+            "started_at": attempt.started_at,
+            "under_way": logged.state == State::Running,
+            "outcome": (logged.state == State::Ended).then_some(attempt.outcome),
+            "exists": path.exists(),
+        }));
     } else if args.path {
         output::line(path.display());
     } else {
-        let mut shown = Shown::open(workspace, &task, &target, args)?;
-        while shown.more(None)? && !output::is_closed() {}
-        shown.end(&target.standing);
+        let mut shown = ShownLog::open(workspace, task, &logged, args)?;
+        shown.show_rest(None)?;
+        shown.end(&logged);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn no_attempt(workspace: &Workspace, task: &Task, wanted: &Wanted) -> CommandError {
-    let name = task.name();
-    let history = workspace.store.history(Some(&task.id)).unwrap_or_default();
-    let is_it = |attempt: &&Attempt| match (wanted.number, wanted.try_number) {
-        (Some(n), _) => attempt.attempt == n,
-        (None, Some(n)) => attempt.attempt_number == n,
-        (None, None) => true,
-    };
-    let without_log = history.iter().rev().find(is_it).filter(|one| one.log_path.is_none());
-    if let Some(attempt) = without_log {
-        let (number, outcome) = (attempt.attempt, format::outcome_line(attempt));
-        return CommandError::usage(format_args!(
-            "attempt {number} of {name} ran only the gate; it has no log"
-        ))
-        .hint(format_args!("it ended with: {outcome}"));
-    }
-    let which = match (wanted.number, wanted.try_number) {
-        (Some(n), _) => format!("has no attempt {n}"),
-        (None, Some(n)) => format!("has no attempt ({n})"),
-        (None, None) if wanted.run.is_some() => "has no attempts".to_owned(),
-        (None, None) => {
-            return CommandError::usage(format_args!("{name} has no attempts yet"))
-                .hint("run `ralph status` to see the plan");
-        }
-    };
-    let run = wanted.run.as_ref();
-    let run = run.map(|run| format!(" in run {run}")).unwrap_or_default();
-    CommandError::usage(format_args!("{name} {which}{run}"))
-        .hint(format_args!("run `ralph history {name}` to see its attempts"))
+/// The logs of a task that the command line asks for.
+struct TaskLogs<'a> {
+    workspace: &'a Workspace,
+    task: &'a Task,
+    args: &'a Args,
+    /// Only attempts of this run.
+    run: Option<RunId>,
 }
 
-fn document(task: &Task, target: &Target, path: &Path) -> serde_json::Value {
-    let outcome = match &target.standing {
-        Standing::Ended(attempt) => Some(attempt.outcome),
-        Standing::UnderWay | Standing::Lost => None,
-    };
-    json!({
-        "task_id": task.id,
-        "attempt": target.number,
-        "attempt_number": target.try_number,
-        "path": path,
-        "agent": target.agent,
-        "model": target.model,
-        "started_at": target.started_at,
-        "under_way": matches!(target.standing, Standing::UnderWay),
-        "outcome": outcome,
-        "exists": path.exists(),
-    })
+impl TaskLogs<'_> {
+    /// The task's attempts that have a log, oldest first; a running one is the last.
+    fn all(&self) -> Result<Vec<LoggedAttempt>, CommandError> {
+        let (store, task) = (&self.workspace.store, self.task);
+        // Claims first: an attempt that ends between the two reads is then in both instead of in neither.
+        let claims = store.claims()?;
+        let history = store.history(Some(&task.id))?;
+        let mut all: Vec<LoggedAttempt> = history.into_iter().filter_map(LoggedAttempt::recorded).collect();
+        if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
+            let running = LoggedAttempt::claimed(task, claim, store.tries(&task.id)?.counted);
+            let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
+            all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
+        }
+        Ok(all)
+    }
+
+    fn newest(&self) -> Result<Option<LoggedAttempt>, CommandError> {
+        let is_wanted = |logged: &LoggedAttempt| self.has_number(&logged.attempt) && self.is_in_run(logged);
+        Ok(self.all()?.into_iter().rfind(is_wanted))
+    }
+
+    fn has_number(&self, attempt: &Attempt) -> bool {
+        self.args.attempt.is_none_or(|n| attempt.attempt == n)
+            && self.args.try_number.is_none_or(|n| attempt.attempt_number == n)
+    }
+
+    fn is_in_run(&self, logged: &LoggedAttempt) -> bool {
+        self.run.as_ref().is_none_or(|run| logged.attempt.run_id.as_ref() == Some(run))
+    }
+
+    /// Whether a run is active that may make such an attempt.
+    fn may_come(&self) -> Result<bool, CommandError> {
+        match &self.run {
+            Some(run) => Ok(self.workspace.store.run(run)?.as_ref().is_some_and(is_active)),
+            None => self.workspace.has_active_run(),
+        }
+    }
+
+    fn no_attempt(&self) -> CommandError {
+        let name = self.task.name();
+        let history = self.workspace.store.history(Some(&self.task.id)).unwrap_or_default();
+        let newest = history.iter().rev().find(|attempt| self.has_number(attempt));
+        if let Some(attempt) = newest.filter(|attempt| attempt.log_path.is_none()) {
+            return CommandError::usage(format_args!(
+                "attempt {} of {name} ran only the gate; it has no log",
+                attempt.attempt
+            ))
+            .hint(format_args!("it ended with: {}", format::outcome_line(attempt)));
+        }
+        let which = match (self.args.attempt, self.args.try_number) {
+            (Some(n), _) => format!("has no attempt {n}"),
+            (None, Some(n)) => format!("has no attempt ({n})"),
+            (None, None) if self.run.is_some() => "has no attempts".to_owned(),
+            (None, None) => {
+                return CommandError::usage(format_args!("{name} has no attempts yet"))
+                    .hint("run `ralph status` to see the plan");
+            }
+        };
+        let run = self.run.as_ref().map(|run| format!(" in run {run}")).unwrap_or_default();
+        CommandError::usage(format_args!("{name} {which}{run}"))
+            .hint(format_args!("run `ralph history {name}` to see its attempts"))
+    }
+
+    /// Shows the task's attempts as they are made, until the run ends.
+    fn follow(&self) -> CommandResult {
+        let mut last = None;
+        while let Some(logged) = self.wait_for_attempt(last)? {
+            if last.is_some() && !self.args.raw {
+                output::line("");
+            }
+            self.follow_one(&logged)?;
+            let is_only_one = self.args.attempt.is_some() || self.args.try_number.is_some();
+            if output::is_closed() || is_only_one {
+                return Ok(ExitCode::SUCCESS);
+            }
+            last = Some(logged.attempt.attempt_number);
+        }
+        match last {
+            Some(_) => Ok(ExitCode::SUCCESS),
+            None => Err(self.no_attempt()),
+        }
+    }
+
+    /// The attempt after `last`, or the newest one to begin with; waits for it while a run is active.
+    fn wait_for_attempt(&self, last: Option<u32>) -> Result<Option<LoggedAttempt>, CommandError> {
+        loop {
+            // Checked first, so that an attempt that began until then is found.
+            let may_come = self.may_come()?;
+            let is_next =
+                |logged: &LoggedAttempt| Some(logged.attempt.attempt_number) > last && self.is_in_run(logged);
+            let found = match last {
+                None => self.newest()?,
+                Some(_) => self.all()?.into_iter().find(is_next),
+            };
+            if found.is_some() || !may_come || output::wait_unless_closed(LOOK_AGAIN) {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Shows an attempt to its end, or until nobody reads.
+    fn follow_one(&self, logged: &LoggedAttempt) -> Result<(), CommandError> {
+        let mut shown = match ShownLog::open(self.workspace, self.task, logged, self.args) {
+            Ok(shown) => shown,
+            // The log of an attempt that is over may be deleted; others are to come.
+            Err(error) if logged.state != State::Running && self.workspace.has_active_run()? => {
+                output::note(error.message());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        // What is there already arrived at some time before.
+        shown.show_rest(None)?;
+        if logged.state != State::Running {
+            shown.end(logged);
+            return Ok(());
+        }
+        loop {
+            let number = logged.attempt.attempt_number;
+            let now_is = self.all()?.into_iter().find(|logged| logged.attempt.attempt_number == number);
+            // After that check, so that the log of an attempt that ended is read to its end.
+            shown.show_rest(Some(now()))?;
+            match now_is {
+                Some(logged) if logged.state == State::Running => {}
+                Some(over) => {
+                    shown.end(&over);
+                    return Ok(());
+                }
+                // Its task was deleted, or the attempt given back.
+                None => return Ok(()),
+            }
+            if output::wait_unless_closed(LOOK_AGAIN) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// An attempt that has a log. Of one that is not recorded yet only what its claim tells is known.
+#[derive(Debug)]
+pub struct LoggedAttempt {
+    pub attempt: Attempt,
+    /// The log's path below the project's root.
+    pub log: String,
+    pub state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Running,
+    /// Ralph crashed; the next run records it.
+    Lost,
+    Ended,
+}
+
+impl LoggedAttempt {
+    fn recorded(attempt: Attempt) -> Option<Self> {
+        Some(Self { log: attempt.log_path.clone()?, attempt, state: State::Ended })
+    }
+
+    fn claimed(task: &Task, claim: Claim, counted: u32) -> Option<Self> {
+        let lost = is_stale(&claim, ThisHost::new().liveness(&claim.owner), now());
+        let known = claim.attempt;
+        Some(Self {
+            attempt: Attempt {
+                attempt: counted + 1,
+                attempt_number: Some(known.attempt_number).filter(|number| *number > 0)?,
+                run_id: Some(claim.run_id),
+                agent: known.agent,
+                model: known.model?,
+                ..Attempt::new(task, known.started_at?)
+            },
+            log: known.log_path?,
+            state: if lost { State::Lost } else { State::Running },
+        })
+    }
+
+    fn path(&self, workspace: &Workspace) -> PathBuf {
+        workspace.project.root().join(&self.log)
+    }
 }
 
 /// A log that is being shown.
-pub struct Shown {
+struct ShownLog {
     body: Body,
-    /// The directory of the log, and the name of what it has from standard error.
-    errors: (Rc<LogDir>, String),
+    dir: Rc<LogDir>,
+    /// The file of the agent's standard error.
+    stderr: String,
 }
 
 enum Body {
@@ -114,72 +265,77 @@ enum Body {
     Read(LogReader, Page),
 }
 
-impl Shown {
+impl ShownLog {
     /// Opens the log and shows what stands above it.
-    pub fn open(
+    fn open(
         workspace: &Workspace,
         task: &Task,
-        target: &Target,
+        logged: &LoggedAttempt,
         args: &Args,
     ) -> Result<Self, CommandError> {
-        let path = target.path(workspace);
         let settings = workspace.settings()?;
-        let missing = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => gone(task, target, &settings),
-            _ => CommandError::environment(format_args!("cannot read {}: {error}", path.display())),
+        let missing = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => deleted(task, logged, &settings),
+            _ => CommandError::environment(format_args!(
+                "cannot read {}: {error}",
+                logged.path(workspace).display()
+            )),
         };
-        let opened = LogDir::of_record(workspace.project.root(), &target.log);
-        let (dir, name) = opened.map_err(missing)?;
+        let (dir, name) = LogDir::of_record(workspace.project.root(), &logged.log).map_err(missing)?;
         let dir = Rc::new(dir);
         let log = LogStream::open(dir.clone(), &name).map_err(missing)?;
-        let stem = name.strip_suffix(".jsonl").unwrap_or(&name);
-        let errors = (dir, format!("{stem}.stderr.log"));
         let body = if args.raw {
             Body::Raw(log, vec![0; CHUNK])
         } else {
-            let parser = parser(target, &settings);
-            let reader = LogReader::new(log, parser);
-            let page = Page::new(task, ui::width(), target.started_at);
-            output::text(page.header(task, target));
+            let page = Page::new(task, ui::width(), logged.attempt.started_at);
+            let reader = LogReader::new(log, parser(&logged.attempt, &settings));
+            output::text(page.header(task, logged));
             Body::Read(reader, page)
         };
-        Ok(Self { body, errors })
+        let stem = name.strip_suffix(".jsonl").unwrap_or(&name);
+        Ok(Self { body, dir, stderr: format!("{stem}.stderr.log") })
     }
 
-    /// Shows what is there next; whether anything was. `arrived` is now, where it has just come.
-    pub fn more(&mut self, arrived: Option<Timestamp>) -> Result<bool, CommandError> {
-        let read = match &mut self.body {
-            Body::Raw(log, buffer) => log.read(buffer).map(|n| {
-                output::bytes(buffer.get(..n).unwrap_or_default());
-                n > 0
-            }),
+    /// Shows what was written since the last time. `arrived` is now, where it has just come.
+    fn show_rest(&mut self, arrived: Option<Timestamp>) -> Result<(), CommandError> {
+        let failed = |e| CommandError::environment(format_args!("cannot read the log: {e}"));
+        while self.show_some(arrived).map_err(failed)? && !output::is_closed() {}
+        Ok(())
+    }
+
+    fn show_some(&mut self, arrived: Option<Timestamp>) -> io::Result<bool> {
+        match &mut self.body {
+            Body::Raw(log, buffer) => {
+                let length = log.read(buffer)?;
+                output::bytes(buffer.get(..length).unwrap_or_default());
+                Ok(length > 0)
+            }
             Body::Read(reader, page) => {
                 let mut text = String::new();
-                let read = reader.read(&mut |at, told| {
-                    text.push_str(&page.told(at.or(arrived), told));
-                });
+                let read = reader.read(&mut |at, entry| text.push_str(&page.entry(at.or(arrived), entry)));
                 output::text(text);
                 read
             }
-        };
-        read.map_err(|e| CommandError::environment(format_args!("cannot read the log: {e}")))
+        }
     }
 
-    /// Shows what stands below it.
-    pub fn end(self, standing: &Standing) {
+    /// Shows what stands below the log.
+    fn end(self, logged: &LoggedAttempt) {
         if let Body::Read(reader, mut page) = self.body {
             let mut text = String::new();
-            let report = reader.finish(&mut |at, told| text.push_str(&page.told(at, told)));
-            let (dir, name) = &self.errors;
-            text.push_str(&page.end(standing, &report, &errors(dir, name)));
+            let report = reader.finish(&mut |at, entry| text.push_str(&page.entry(at, entry)));
+            // Most attempts have no standard error.
+            let errors = end_of_file(&self.dir, &self.stderr).unwrap_or_default();
+            let errors = last_lines(&clean_bytes(&errors), TAIL_LINES);
+            text.push_str(&page.end(logged, &report, &errors));
             output::text(text);
         }
     }
 }
 
-/// The reader for the agent that made the attempt; for one that is not known any more, a reader of text.
-fn parser(target: &Target, settings: &Settings) -> Box<dyn StreamParser> {
-    let name = target.agent.as_deref().unwrap_or_default();
+/// The reader for the agent that made the attempt; for one that is no longer in the settings, a reader of text.
+fn parser(attempt: &Attempt, settings: &Settings) -> Box<dyn StreamParser> {
+    let name = attempt.agent.as_deref().unwrap_or_default();
     match build_agent(name, &settings.agents) {
         Ok(agent) => agent.parser(),
         Err(_) => {
@@ -191,36 +347,26 @@ fn parser(target: &Target, settings: &Settings) -> Box<dyn StreamParser> {
     }
 }
 
-/// The end of standard error.
-fn errors(dir: &LogDir, name: &str) -> Vec<String> {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = dir.read(name)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(ERRORS_SEEN)))?;
-        let mut end = Vec::new();
-        file.take(ERRORS_SEEN).read_to_end(&mut end)?;
-        if length > ERRORS_SEEN {
-            // What was cut in two may be half a secret, which nothing would recognize.
-            end.drain(..partial_line(&end));
-        }
-        Ok(end)
-    };
-    // Most attempts have none.
-    last_lines(&clean_bytes(&read().unwrap_or_default()), TAIL_LINES)
+fn end_of_file(dir: &LogDir, name: &str) -> io::Result<Vec<u8>> {
+    let mut file = dir.read(name)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(ERRORS_READ)))?;
+    let mut end = Vec::new();
+    file.take(ERRORS_READ).read_to_end(&mut end)?;
+    if length > ERRORS_READ {
+        // What was cut in two may be half a secret, which nothing would recognize.
+        end.drain(..partial_line(&end));
+    }
+    Ok(end)
 }
 
 /// A log that is not there any more, and which setting that may be due to.
-fn gone(task: &Task, target: &Target, settings: &Settings) -> CommandError {
-    let days = *settings.logs.keep_days;
-    let room = *settings.logs.max_mb;
-    let ended = match &target.standing {
-        Standing::Ended(attempt) => Some(attempt.started_at.plus(Duration::from_millis(attempt.duration_ms))),
-        Standing::UnderWay | Standing::Lost => None,
-    };
+fn deleted(task: &Task, logged: &LoggedAttempt, settings: &Settings) -> CommandError {
+    let (days, room) = (*settings.logs.keep_days, *settings.logs.max_mb);
     let limits = crate::commands::run::log_limits(settings);
-    let age = ended.map_or(Duration::ZERO, |ended| now().since(ended));
+    let age = now().since(logged.attempt.ended_at());
     let why = match (limits.max_age, limits.max_bytes) {
-        (Some(most), _) if age > most => {
+        (Some(most), _) if logged.state == State::Ended && age > most => {
             format!("was deleted after {days} days ([logs] keep_days = {days})")
         }
         (_, Some(_)) => {
@@ -228,10 +374,7 @@ fn gone(task: &Task, target: &Target, settings: &Settings) -> CommandError {
         }
         _ => "is missing; Ralph did not delete it".to_owned(),
     };
-    CommandError::environment(format_args!("the log of attempt {} of {} {why}", target.number, task.name()))
-        .hint(format_args!(
-            "`ralph history {}` and `ralph failures show {}` still show the result",
-            task.name(),
-            task.name()
-        ))
+    let (attempt, name) = (logged.attempt.attempt, task.name());
+    CommandError::environment(format_args!("the log of attempt {attempt} of {name} {why}"))
+        .hint(format_args!("`ralph history {name}` and `ralph failures show {name}` still show the result"))
 }

@@ -1,16 +1,26 @@
-//! `ralph logs`: what agents said and did, and what happened in a run.
+//! `ralph logs`: what agents said and did, what happened in a run, and deleting old logs.
 
 mod attempt;
-mod follow;
+mod events;
 mod page;
-mod prune;
-mod story;
-mod target;
 
 use std::path::Path;
+use std::time::Duration;
 
-use crate::command_error::CommandResult;
-use crate::workspace::Workspace;
+use ralph_core::engine::protected_logs;
+use ralph_core::logs::{Pruned, plan, prune};
+use serde_json::json;
+
+use super::run::log_limits;
+use crate::command_error::{CommandError, CommandResult};
+use crate::output;
+use crate::ui::format;
+use crate::workspace::{Workspace, now};
+
+/// How often a log that is followed is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How many names of files `--prune --dry-run` lists.
+const LISTED: usize = 15;
 
 /// Show the log of an attempt or of a run.
 ///
@@ -65,17 +75,50 @@ impl Args {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.prune {
-        return prune::run(&Workspace::open(dir)?, args);
+        return prune_logs(&Workspace::open(dir)?, args);
     }
     let workspace = Workspace::open_to_read(dir)?;
     match &args.task {
+        None => events::run(&workspace, None, args),
         Some(name) => {
             let task = workspace.task(name)?;
-            if args.json && args.follow {
-                return story::follow_task(&workspace, &task.id, args);
+            match args.json && args.follow {
+                true => events::run(&workspace, Some(&task.id), args),
+                false => attempt::run(&workspace, &task, args),
             }
-            attempt::run(&workspace, task, args)
         }
-        None => story::run(&workspace, args),
     }
+}
+
+fn prune_logs(workspace: &Workspace, args: &Args) -> CommandResult {
+    let dir = workspace.project.logs();
+    let broken = |e: std::io::Error| CommandError::environment(format_args!("{}: {e}", dir.display()));
+    let protected = protected_logs(&workspace.store, None)?;
+    let files = plan(&dir, &protected, &log_limits(&workspace.settings()?), now()).map_err(broken)?;
+    let (done, error) = match args.dry_run {
+        true => {
+            let bytes = files.iter().map(|file| file.bytes).sum();
+            (Pruned { files: files.len() as u64, bytes }, None)
+        }
+        false => prune(&dir, &files, Duration::MAX),
+    };
+    if let Some(error) = error {
+        return Err(broken(error).hint("check the permissions of .ralph/logs"));
+    }
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    let document =
+        json!({ "files": done.files, "bytes": done.bytes, "dry_run": args.dry_run, "names": names });
+    output::print(args.json, &document, || {
+        if args.dry_run {
+            for file in files.iter().take(LISTED) {
+                output::line(format_args!("{}  {}", file.name, format::bytes(file.bytes)));
+            }
+            if files.len() > LISTED {
+                output::line(format_args!("… and {} more", files.len() - LISTED));
+            }
+        }
+        let deleted = if args.dry_run { "would be deleted" } else { "deleted" };
+        let (count, bytes) = (format::counted(done.files, "log"), format::bytes(done.bytes));
+        output::line(format_args!("{count} {deleted}, {bytes}"));
+    })
 }

@@ -6,10 +6,9 @@ use ralph_core::agent::{Activity, AgentReport, Ending, LogEntry};
 use ralph_core::model::{Attempt, GateOutcome, Task, Timestamp};
 use ralph_core::text::{StreamMask, clean, head, mask_secrets};
 
-use super::target::{Standing, Target};
+use super::attempt::{LoggedAttempt, State};
 use crate::ui::style::{self, BOLD, CYAN, DIM, YELLOW, paint};
-use crate::ui::table::shown as shown_width;
-use crate::ui::wrap::fold;
+use crate::ui::table::block;
 use crate::ui::{format, lines};
 
 /// Lines shown of the end of standard error, and of what the gate printed.
@@ -19,13 +18,10 @@ const MOST: usize = 256 * 1024;
 /// Columns of a time in front.
 const TIME: usize = 8;
 
-/// No terminal is so wide.
-const ENDLESS: usize = usize::MAX / 4;
-
 pub struct Page {
     task: String,
     width: usize,
-    started_at: Option<Timestamp>,
+    started_at: Timestamp,
     /// The last thing the agent said, which its result mostly repeats.
     last_said: String,
     /// The log is nothing but text.
@@ -35,7 +31,7 @@ pub struct Page {
 }
 
 impl Page {
-    pub fn new(task: &Task, width: usize, started_at: Option<Timestamp>) -> Self {
+    pub fn new(task: &Task, width: usize, started_at: Timestamp) -> Self {
         Self {
             task: task.name().to_owned(),
             width,
@@ -46,31 +42,19 @@ impl Page {
         }
     }
 
-    pub fn header(&self, task: &Task, target: &Target) -> String {
-        let name = paint(BOLD, format_args!("{} {}", task.name(), task.title));
-        let which = match &target.standing {
-            Standing::Ended(attempt) if !attempt.counted => {
-                format!("attempt ({}), not counted", target.try_number)
-            }
-            Standing::Ended(_) | Standing::UnderWay | Standing::Lost => {
-                format!("attempt {}", target.number)
-            }
-        };
-        let mut parts = vec![name, which];
-        let agent = target.agent.as_deref().unwrap_or_default();
-        let model = target.model.as_deref().unwrap_or_default();
-        let model = if model == agent { "" } else { model };
-        let who = format!("{agent} {model}");
-        if !who.trim().is_empty() {
-            parts.push(who.trim().to_owned());
-        }
-        if let Some(at) = target.started_at {
-            parts.push(format::time(at));
-        }
-        match &target.standing {
-            Standing::UnderWay => parts.push(paint(CYAN, "in progress")),
-            Standing::Lost => parts.push(paint(YELLOW, "interrupted by a crash")),
-            Standing::Ended(attempt) => {
+    pub fn header(&self, task: &Task, logged: &LoggedAttempt) -> String {
+        let attempt = &logged.attempt;
+        let mut parts = vec![paint(BOLD, format_args!("{} {}", task.name(), task.title))];
+        parts.push(match attempt.counted {
+            true => format!("attempt {}", attempt.attempt),
+            false => format!("attempt ({}), not counted", attempt.attempt_number),
+        });
+        parts.extend(format::agent_and_model(attempt.agent.as_deref(), Some(&attempt.model)));
+        parts.push(attempt.started_at.local());
+        match logged.state {
+            State::Running => parts.push(paint(CYAN, "in progress")),
+            State::Lost => parts.push(paint(YELLOW, "interrupted by a crash")),
+            State::Ended => {
                 parts.push(format::outcome(attempt));
                 parts.extend(format::attempt_cost(attempt));
             }
@@ -78,8 +62,8 @@ impl Page {
         self.block(&parts.join(" · "), "", "  ") + "\n"
     }
 
-    /// What the log tells next. `at` is when, where that is known.
-    pub fn told(&mut self, at: Option<Timestamp>, entry: LogEntry) -> String {
+    /// The next entry of the log. `at` is when it came, where that is known.
+    pub fn entry(&mut self, at: Option<Timestamp>, entry: LogEntry) -> String {
         let time = self.time(at);
         match entry {
             LogEntry::Line { text, complete } => {
@@ -122,7 +106,7 @@ impl Page {
     }
 
     /// What stands below the log: the result, unless it was read already, and how the attempt ended.
-    pub fn end(&self, standing: &Standing, report: &AgentReport, errors: &[String]) -> String {
+    pub fn end(&self, logged: &LoggedAttempt, report: &AgentReport, errors: &[String]) -> String {
         let mut text = String::new();
         let result = report.result_text.trim();
         if !self.plain && !result.is_empty() && !self.has_said(result) {
@@ -130,13 +114,13 @@ impl Page {
             text.push_str(&self.block(&shown(result), "  ", "  "));
         }
         text.push('\n');
-        match standing {
-            Standing::UnderWay => {
+        match logged.state {
+            State::Running => {
                 let more = format!("in progress; to follow it: ralph logs -f {}", self.task);
                 let mark = paint(CYAN, "…");
                 text.push_str(&self.block(&more, &format!("{mark} "), "  "));
             }
-            Standing::Lost => {
+            State::Lost => {
                 let said = match &report.ending {
                     Ending::Completed => {
                         "Ralph crashed before recording this attempt; the next run records it"
@@ -145,7 +129,7 @@ impl Page {
                 };
                 text.push_str(&format!("{} {said}\n", paint(YELLOW, "~")));
             }
-            Standing::Ended(attempt) => text.push_str(&self.ended(attempt)),
+            State::Ended => text.push_str(&self.ended(&logged.attempt)),
         }
         if !errors.is_empty() {
             text.push_str("  last lines of its stderr:\n");
@@ -200,15 +184,12 @@ impl Page {
 
     /// `+3:05   `; nothing where no time is known.
     fn time(&self, at: Option<Timestamp>) -> String {
-        let (Some(at), Some(start)) = (at, self.started_at) else {
+        // A time before the start comes from another clock; no time is better than a wrong one.
+        let Some(at) = at.filter(|at| *at >= self.started_at) else {
             return String::new();
         };
-        // Another clock, or an old stream: no time is better than a wrong one.
-        if at < start {
-            return String::new();
-        }
         // As a stopwatch shows it: these stand below each other.
-        let since = match at.since(start).as_secs() {
+        let since = match at.since(self.started_at).as_secs() {
             seconds @ 0..60 => format!("+{seconds}s"),
             seconds @ 60..3600 => format!("+{}:{:02}", seconds / 60, seconds % 60),
             seconds => {
@@ -223,31 +204,8 @@ impl Page {
         " ".repeat(if time.is_empty() { 2 } else { TIME + 2 })
     }
 
-    /// Lines that fit, the first after one thing and the others after another.
     fn block(&self, text: &str, first: &str, others: &str) -> String {
-        // Where there is no end to a line, nothing has to be measured.
-        let room = match self.width < ENDLESS {
-            true => self.width.saturating_sub(shown_width(first).max(shown_width(others))).max(10),
-            false => usize::MAX,
-        };
-        let mut out = String::new();
-        let mut lead = first;
-        for line in text.split('\n') {
-            let pieces = fold(line, room);
-            let last = pieces.len() - 1;
-            for (at, piece) in pieces.iter().enumerate() {
-                // The space at which a line was broken is not shown, nor one before nothing.
-                let end = match at == last {
-                    true => piece,
-                    false => piece.trim_end(),
-                };
-                out.push_str(if end.is_empty() { lead.trim_end() } else { lead });
-                out.push_str(end);
-                out.push('\n');
-                lead = others;
-            }
-        }
-        out
+        block(text, first, others, self.width)
     }
 }
 

@@ -13,12 +13,14 @@ use ralph_core::event::EventKind;
 use ralph_core::exit::RunExit;
 use ralph_core::files::unguessable;
 use ralph_core::logs::LogDir;
+use ralph_core::model::RunId;
 use ralph_core::store::RunRow;
 use serde_json::json;
 
 use super::Args;
 use crate::command_error::{self, CommandError, CommandResult};
 use crate::commands::doctor::{Level, agents, machine};
+use crate::facts::{CurrentWait, PlanFacts, RunFacts};
 use crate::output;
 use crate::settings::Settings;
 use crate::workspace::{Workspace, now};
@@ -40,36 +42,37 @@ pub(super) fn detach(workspace: &Workspace, settings: &Settings, args: &Args) ->
     check_first(workspace, settings)?;
     let logs = workspace.project.logs();
     let name = output_name();
-    let dir = LogDir::make(&logs).map_err(|error| unwritable(&logs, &error))?;
-    let mut child = spawn(workspace, &dir, &name)?;
+    let dir = LogDir::make(&logs).map_err(|error| CommandError::cannot_write(&logs, &error))?;
     let shown = shown_path(workspace, &dir.path_of(&name));
+    let mut child = spawn(&dir, &name, &shown)?;
     match wait_for_work(workspace, &mut child, &shown)? {
-        Start::NeverBegan => {
+        Start::Exited { recorded } => {
             let code = show_output(&mut child, &dir, &name);
-            let _ = dir.remove(&name);
+            if !recorded {
+                let _ = dir.remove(&name);
+            }
             Ok(code)
         }
-        Start::Killed => Ok(show_output(&mut child, &dir, &name)),
         Start::Works(run) => {
-            report(args, &child, &run, &shown, None);
+            report(args, &child, &run.id, &shown, None);
             if !args.json && !args.quiet {
                 output::line(HOW_TO_LOOK);
-                if let Some(reason) = waits_for(workspace, &run)? {
-                    output::line(format_args!("It is waiting for {reason}"));
+                if let Some(wait) = CurrentWait::read(&workspace.store, &run.id)? {
+                    output::line(format_args!("It is waiting for {}", wait.reason));
                 }
             }
             Ok(ExitCode::SUCCESS)
         }
         Start::Ended(run) => {
-            let end = End::of(workspace, &run)?;
-            report(args, &child, &run, &shown, Some(&end));
-            if !end.is_failure {
+            let end = RunFacts::read(&workspace.store, &PlanFacts::read(workspace)?, &run)?;
+            report(args, &child, &run.id, &shown, Some(&end));
+            if !is_failure(&end) {
                 return Ok(ExitCode::SUCCESS);
             }
-            let mut hints: Vec<String> = end.hint.into_iter().collect();
+            let mut hints: Vec<String> = end.hint.iter().cloned().collect();
             hints.push(format!("see its output: {shown}"));
-            command_error::print(&end.reason, &hints);
-            Ok(ExitCode::from(u8::try_from(end.exit_code).unwrap_or(1)))
+            command_error::print(reason(&end), &hints);
+            Ok(ExitCode::from(u8::try_from(exit_code(&end)).unwrap_or(1)))
         }
     }
 }
@@ -91,10 +94,7 @@ fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), Command
         .chain(git.filter(|finding| finding.level == Level::Error));
     if let Some(finding) = stops.next() {
         let error = CommandError::environment(&finding.message);
-        return Err(match finding.fix {
-            Some(fix) => error.hint(fix),
-            None => error,
-        });
+        return Err(finding.fix.into_iter().fold(error, CommandError::hint));
     }
     if let Some(name) = team.first()
         && let Some(agent) = settings.agents.get(*name)
@@ -107,58 +107,39 @@ fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), Command
 }
 
 /// Says that the run was started, or that it has ended.
-fn report(args: &Args, child: &Child, run: &RunRow, output: &str, end: Option<&End>) {
+fn report(args: &Args, child: &Child, run: &RunId, output: &str, end: Option<&RunFacts>) {
+    let pid = child.id();
     if args.json {
         return output::json(&json!({
-            "run_id": run.id, "pid": child.id(), "output": output, "ended": end.is_some(),
-            "exit_code": end.map(|end| end.exit_code), "reason": end.map(|end| &end.reason),
+            "run_id": run, "pid": pid, "output": output, "ended": end.is_some(),
+            "exit_code": end.map(exit_code), "reason": end.map(reason),
             "hint": end.and_then(|end| end.hint.as_ref()),
         }));
     }
     match end {
-        Some(end) if end.is_failure => {}
-        _ if args.quiet => output::line(&run.id),
+        Some(end) if is_failure(end) => {}
+        _ if args.quiet => output::line(run),
         Some(end) => {
-            output::line(format_args!("Run {} has already ended: {}. Output: {output}", run.id, end.reason))
+            output::line(format_args!("Run {run} has already ended: {}. Output: {output}", reason(end)))
         }
         None => output::line(format_args!(
-            "Run {} is running in the background (process {}). Output: {output}",
-            run.id,
-            child.id()
+            "Run {run} is running in the background (process {pid}). Output: {output}"
         )),
     }
 }
 
-struct End {
-    exit_code: i32,
-    reason: String,
-    hint: Option<String>,
-    is_failure: bool,
+fn reason(end: &RunFacts) -> &str {
+    end.reason.as_deref().unwrap_or("the run has ended")
 }
 
-impl End {
-    fn of(workspace: &Workspace, run: &RunRow) -> Result<Self, CommandError> {
-        let store = &workspace.store;
-        let last = store.last_event(&run.id, Some("run_finished"))?;
-        let (reason, hint) = match last.and_then(|event| event.read()).map(|event| event.kind) {
-            Some(EventKind::RunFinished { reason, hint, .. }) => (reason, hint),
-            _ => ("the run has ended".to_owned(), None),
-        };
-        let exit_code = run.exit_code.unwrap_or(1);
-        // A limit is a planned end.
-        let is_planned =
-            [RunExit::Finished, RunExit::Limit].iter().any(|exit| i32::from(exit.code()) == exit_code);
-        Ok(Self { exit_code, reason, hint, is_failure: !is_planned })
-    }
+fn exit_code(end: &RunFacts) -> i32 {
+    end.exit_code.unwrap_or(1)
 }
 
-/// What the run waits for, if that is the last it told.
-fn waits_for(workspace: &Workspace, run: &RunRow) -> Result<Option<String>, CommandError> {
-    let last = workspace.store.last_event(&run.id, None)?;
-    Ok(match last.and_then(|event| event.read()).map(|event| event.kind) {
-        Some(EventKind::Waiting { reason, .. }) => Some(reason),
-        _ => None,
-    })
+/// A limit is a planned end.
+fn is_failure(end: &RunFacts) -> bool {
+    let planned = [RunExit::Finished, RunExit::Limit].map(|exit| i32::from(exit.code()));
+    !planned.contains(&exit_code(end))
 }
 
 /// Where a run that was started by [`detach`] prints. It leaves its terminal.
@@ -174,32 +155,27 @@ fn output_name() -> String {
     format!("run-{time}-{}.log", unguessable())
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
-        .hint("check the directory's permissions and free space")
-}
-
 fn shown_path(workspace: &Workspace, path: &Path) -> String {
     let root = workspace.project.root();
     let below = path.strip_prefix(root).unwrap_or(path);
     below.display().to_string()
 }
 
-fn spawn(workspace: &Workspace, dir: &LogDir, name: &str) -> Result<Child, CommandError> {
-    let path = &dir.path_of(name);
+fn spawn(dir: &LogDir, name: &str, shown: &str) -> Result<Child, CommandError> {
+    let unwritable = |error| CommandError::cannot_write(&dir.path_of(name), &error);
     // Both streams share one position: neither writes over the other.
-    let out = dir.create(name).map_err(|error| unwritable(path, &error))?;
-    let err = out.try_clone().map_err(|error| unwritable(path, &error))?;
-    let failed = |error| CommandError::environment(format_args!("cannot start the run: {error}"));
-    let program = env::current_exe().map_err(failed)?;
-    Command::new(program)
-        .args(arguments(env::args_os().skip(1)))
-        .env(OUTPUT, shown_path(workspace, path))
-        .stdin(Stdio::null())
-        .stdout(out)
-        .stderr(err)
-        .spawn()
-        .map_err(failed)
+    let out = dir.create(name).map_err(unwritable)?;
+    let err = out.try_clone().map_err(unwritable)?;
+    let command = env::current_exe().and_then(|program| {
+        Command::new(program)
+            .args(arguments(env::args_os().skip(1)))
+            .env(OUTPUT, shown)
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            .spawn()
+    });
+    command.map_err(|error| CommandError::environment(format_args!("cannot start the run: {error}")))
 }
 
 /// The command line without the flag that led here.
@@ -217,10 +193,10 @@ enum Start {
     /// Its agent is at work, or it is still busy after [`FIRST_EVENT`].
     Works(RunRow),
     Ended(RunRow),
-    /// Its process ended before the run was on record.
-    NeverBegan,
-    /// Its process ended and could record nothing of it.
-    Killed,
+    /// Its process ended without recording an end, or even a begin.
+    Exited {
+        recorded: bool,
+    },
 }
 
 /// Waits for the agent's first event, the end of the run, or [`FIRST_EVENT`].
@@ -233,8 +209,7 @@ fn wait_for_work(workspace: &Workspace, child: &mut Child, output: &str) -> Resu
         let mut runs = runs.chain(workspace.store.last_run()?);
         match runs.find(|run| run.output.as_deref() == Some(output)) {
             Some(run) if run.ended_at.is_some() => return Ok(Start::Ended(run)),
-            Some(_) if exited => return Ok(Start::Killed),
-            None if exited => return Ok(Start::NeverBegan),
+            run if exited => return Ok(Start::Exited { recorded: run.is_some() }),
             Some(run) => {
                 if first_event.is_none() && agent_spoke(workspace, &run)? {
                     first_event = Some(Instant::now());
@@ -258,16 +233,15 @@ fn wait_for_work(workspace: &Workspace, child: &mut Child, output: &str) -> Resu
 /// Whether an agent of the run has printed anything, or an attempt has ended.
 fn agent_spoke(workspace: &Workspace, run: &RunRow) -> Result<bool, CommandError> {
     let store = &workspace.store;
-    if !store.events_of_kind(&run.id, "attempt_finished")?.is_empty() {
-        return Ok(true);
-    }
-    let logs = store.events_of_kind(&run.id, "attempt_started")?;
-    let logs = logs.iter().filter_map(|event| match event.read()?.kind {
-        EventKind::AttemptStarted { log_path, .. } => log_path,
-        _ => None,
+    let started = store.events_of_kind(&run.id, "attempt_started")?;
+    let has_output = started.iter().any(|event| match event.read().map(|event| event.kind) {
+        Some(EventKind::AttemptStarted { log_path: Some(log), .. }) => {
+            let log = fs::symlink_metadata(workspace.project.root().join(log));
+            log.is_ok_and(|log| log.len() > 0)
+        }
+        _ => false,
     });
-    let root = workspace.project.root();
-    Ok(logs.map(|log| fs::symlink_metadata(root.join(log))).any(|log| log.is_ok_and(|log| log.len() > 0)))
+    Ok(has_output || !store.events_of_kind(&run.id, "attempt_finished")?.is_empty())
 }
 
 /// What the process printed is what the user wants to read. Gives its exit code.
@@ -278,8 +252,7 @@ fn show_output(child: &mut Child, dir: &LogDir, name: &str) -> ExitCode {
     }
     output::note(said.trim_end());
     let code = child.wait().ok().and_then(|status| status.code());
-    let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    ExitCode::from(code)
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 #[cfg(test)]

@@ -1,10 +1,7 @@
 //! `ralph run`.
 
-mod costs;
-mod crew;
+mod agents;
 mod detach;
-mod dry;
-mod launch;
 mod scope;
 mod settings;
 
@@ -14,9 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub use costs::{ChosenModels, unlimited};
-pub use crew::Crew;
-pub use launch::{launch, rest_of_budgets};
+pub use agents::{ChosenModels, Crew, launch, rest_of_budgets, unlimited};
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
 use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};
@@ -28,7 +23,7 @@ use ralph_core::text::few;
 pub use settings::{agents_md, gate_limits, log_limits, policy, recovery_of, run_settings};
 
 use crate::command_error::{self, CommandError, CommandResult};
-use crate::notify::{Notifications, Warnings};
+use crate::notify::Notifications;
 use crate::settings::{Settings, nearest, parse_duration};
 use crate::ui;
 use crate::ui::attendant::AtTerminal;
@@ -174,8 +169,11 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let scope = scope::scope(&workspace, args)?;
     let chosen =
         ChosenModels { forced: args.model.as_deref(), of_tasks: &workspace.store.task_models(&scope)? };
-    for warning in costs::check(&settings, crew.team(), chosen)? {
-        output::note(format_args!("warning: {warning}"));
+    for agent in unlimited(&settings, crew.team(), chosen) {
+        if agent.stops {
+            return Err(CommandError::usage(agent.message).hint(agent.fix));
+        }
+        output::note(format_args!("warning: {}; {}", agent.message, agent.fix));
     }
     if let Some(code) = scope::unmet(&workspace, &scope)? {
         return Ok(code);
@@ -185,33 +183,23 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     refuse_ungated(&workspace, &settings, &run_settings)?;
     run_settings.notices = notices;
     if args.dry_run {
-        return dry::dry_run(&workspace, &run_settings, crew.agent(), args);
+        return scope::dry_run(&workspace, &run_settings, crew.agent(), args);
     }
     if args.detach {
         return detach::detach(&workspace, &settings, args);
     }
     let output = detach::output();
     scope::give_go_ahead(&mut workspace, args)?;
-    let warnings = match ui::is_live(args.json, args.quiet) {
-        true => Warnings::ByDisplay,
-        false => Warnings::OnStderr,
-    };
-    let mut notifications = Notifications::of(&settings, &workspace.project, warnings);
-    let mut display = ui::display(args.json, args.quiet);
-    let ended = execute(
-        &mut workspace,
-        &crew,
-        &run_settings,
-        &settings,
-        &mut notifications.beside(display.as_mut()),
-        &Seat { attended: !args.no_input && !args.json && !args.quiet, output },
-    );
-    drop(display);
+    let (display, is_live) = (ui::display(args.json, args.quiet), ui::is_live(args.json, args.quiet));
+    let mut observer = Notifications::new(&settings, &workspace.project, display, is_live);
+    let seat = Seat { attended: !args.no_input && !args.json && !args.quiet, output };
+    let ended = execute(&mut workspace, &crew, &run_settings, &settings, &mut observer, &seat);
+    observer.close_display();
     let result = ended.map(|summary| conclude(&workspace, &summary, args));
     if let Err(error) = &result {
-        notifications.run_failed(error.message());
+        observer.run_failed(error.message());
     }
-    notifications.finish();
+    observer.finish();
     result
 }
 
@@ -309,26 +297,24 @@ fn guard_command(grace: Duration) -> Vec<OsString> {
 }
 
 fn refuse_inside_an_attempt() -> Result<(), CommandError> {
-    match env::var("RALPH_RUN_ID") {
-        Ok(run) if !run.is_empty() => {
-            let (place, instead) = match env::var_os("RALPH_HOOK") {
-                Some(_) => ("a hook", "start it after that run has ended"),
-                None => ("an attempt", "report the result of your own task instead"),
-            };
-            Err(CommandError::usage(format_args!(
-                "cannot start `ralph run` inside {place} of run {run}: it would recurse"
-            ))
-            .hint(format_args!("{instead}; unset RALPH_RUN_ID if this is not inside {place}")))
-        }
-        _ => Ok(()),
-    }
+    let Some(run) = env::var("RALPH_RUN_ID").ok().filter(|run| !run.is_empty()) else {
+        return Ok(());
+    };
+    let (place, instead) = match env::var_os("RALPH_HOOK") {
+        Some(_) => ("a hook", "start it after that run has ended"),
+        None => ("an attempt", "report the result of your own task instead"),
+    };
+    Err(CommandError::usage(format_args!(
+        "cannot start `ralph run` inside {place} of run {run}: it would recurse"
+    ))
+    .hint(format_args!("{instead}; unset RALPH_RUN_ID if this is not inside {place}")))
 }
 
 /// Says how it ended, where the display has not, and gives the exit code.
 fn conclude(workspace: &Workspace, summary: &Summary, args: &Args) -> ExitCode {
-    let is_error = ui::summary::is_error(summary.exit);
+    let is_error = ui::report::is_error(summary.exit);
     if !args.json && !args.quiet && summary.run_id.is_some() {
-        output::text(ui::summary::render(workspace, summary));
+        output::text(ui::report::summary(workspace, summary));
     }
     let unseen = (args.json || args.quiet) && summary.exit == RunExit::BreakerOpen;
     if unseen && let Ok(found) = super::breaker::latest_failures(workspace) {

@@ -1,56 +1,52 @@
-//! Which tasks a run covers.
+//! Which tasks a run covers, and `--dry-run`: which of them it would attempt.
 
-use std::collections::HashSet;
 use std::process::ExitCode;
 
-use ralph_core::decide::unmet_outside;
+use ralph_core::agent::Agent;
+use ralph_core::decide::{covered, unmet_outside};
+use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::exit::RunExit;
-use ralph_core::model::{Status, TaskId};
+use ralph_core::model::{Status, Task, TaskId};
 use ralph_core::store::{Mark, Scope};
+use serde_json::json;
 
 use super::Args;
-use crate::command_error::{self, CommandError};
+use crate::command_error::{self, CommandError, CommandResult};
+use crate::output;
 use crate::workspace::{Workspace, now};
+
+/// The tasks that the command line names.
+fn named_tasks(workspace: &Workspace, args: &Args) -> Result<Vec<Task>, CommandError> {
+    args.tasks.iter().map(|name| workspace.task(name)).collect()
+}
 
 /// Named tasks, and their dependencies if asked for.
 pub(super) fn scope(workspace: &Workspace, args: &Args) -> Result<Scope, CommandError> {
     if args.tasks.is_empty() {
         return Ok(Scope::All);
     }
-    let named = args.tasks.iter().map(|name| workspace.task(name)).collect::<Result<Vec<_>, _>>()?;
-    let mut ids: Vec<TaskId> = named.iter().map(|task| task.id.clone()).collect();
+    let named = named_tasks(workspace, args)?;
+    let mut ids: Vec<TaskId> = named.into_iter().map(|task| task.id).collect();
     if args.with_deps {
-        ids = with_dependencies(workspace, ids)?;
+        let plan = workspace.store.skeleton()?;
+        loop {
+            let mut missing = unmet_outside(&plan, &Scope::Below(ids.clone()));
+            missing.retain(|id| !ids.contains(id));
+            if missing.is_empty() {
+                break;
+            }
+            ids.extend(missing);
+        }
     }
     Ok(Scope::Below(ids))
 }
 
 /// Naming a blocked task is the go-ahead to try it again.
 pub(super) fn give_go_ahead(workspace: &mut Workspace, args: &Args) -> Result<(), CommandError> {
-    for name in &args.tasks {
-        let task = workspace.task(name)?;
-        if task.status == Status::Blocked {
-            workspace.store.mark(&task.id, &Mark::Pending, now())?;
-        }
+    for task in named_tasks(workspace, args)?.iter().filter(|task| task.status == Status::Blocked) {
+        workspace.store.mark(&task.id, &Mark::Pending, now())?;
     }
     Ok(())
-}
-
-/// Adds everything that tasks in scope wait for, near and far.
-fn with_dependencies(workspace: &Workspace, ids: Vec<TaskId>) -> Result<Vec<TaskId>, CommandError> {
-    let plan = workspace.store.skeleton()?;
-    let mut all = ids;
-    let mut seen: HashSet<TaskId> = all.iter().cloned().collect();
-    loop {
-        let missing: Vec<TaskId> = unmet_outside(&plan, &Scope::Below(all.clone()))
-            .into_iter()
-            .filter(|id| seen.insert(id.clone()))
-            .collect();
-        if missing.is_empty() {
-            return Ok(all);
-        }
-        all.extend(missing);
-    }
 }
 
 /// Dependencies outside the scope that are not finished: nothing that needs them can be run.
@@ -69,4 +65,69 @@ pub(super) fn unmet(workspace: &Workspace, scope: &Scope) -> Result<Option<ExitC
     let message = format!("the named tasks depend on unfinished tasks: {}", names.join(", "));
     command_error::print(&message, &["add --with-deps to run them too".to_owned()]);
     Ok(Some(ExitCode::from(RunExit::NothingToRun.code())))
+}
+
+/// What would be attempted, in order; nothing is changed.
+pub(super) fn dry_run(
+    workspace: &Workspace,
+    settings: &RunSettings,
+    agent: &Agent,
+    args: &Args,
+) -> CommandResult {
+    if workspace.store.counts()?.total == 0 {
+        return Err(CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE"));
+    }
+    let most = settings.limit.unwrap_or(20) as usize;
+    let prompter = Prompter {
+        templates: &Templates::load(&workspace.project)?,
+        project: &workspace.project,
+        store: &workspace.store,
+        agent,
+        is_fallback: false,
+        settings,
+        now: now(),
+    };
+    let (mut rows, mut lines) = (Vec::new(), Vec::new());
+    for id in candidates(workspace, settings, args, most)? {
+        let task = workspace.task(id.as_str())?;
+        let mut metrics = workspace.store.metrics(&id)?;
+        if task.status == Status::Blocked {
+            // As after the go-ahead.
+            metrics.consecutive_failures = 0;
+            metrics.next_model = None;
+        }
+        let decision = prompter.decision(&task, &metrics)?;
+        let choice = &decision.choice;
+        let (name, title, attempt) = (task.name(), &task.title, metrics.total_attempts + 1);
+        lines.push(match &decision.ask_human {
+            Some(reason) => format!("{name} {title}  needs you: {reason}"),
+            None => format!("{name} {title}  attempt {attempt}, {} ({})", choice.model, choice.rationale),
+        });
+        rows.push(json!({
+            "task_id": task.id, "key": task.key, "title": task.title, "attempt": attempt, "agent": agent.name(),
+            "model": choice.model, "rationale": choice.rationale, "ask_human": decision.ask_human,
+        }));
+    }
+    output::print(args.json, &rows, || match lines.is_empty() {
+        true => output::line("No task is ready; run `ralph status` to see what blocks them"),
+        false => lines.iter().for_each(output::line),
+    })
+}
+
+/// What could be claimed now, blocked tasks that are named included: naming one is the go-ahead.
+fn candidates(
+    workspace: &Workspace,
+    settings: &RunSettings,
+    args: &Args,
+    most: usize,
+) -> Result<Vec<TaskId>, CommandError> {
+    let named = named_tasks(workspace, args)?.into_iter();
+    let blocked = named.filter(|task| task.status == Status::Blocked);
+    let mut ids: Vec<TaskId> = blocked.map(|task| task.id).collect();
+    let plan = workspace.store.skeleton()?;
+    let interrupted = workspace.interrupted_tasks()?;
+    ids.extend(covered(&plan, &settings.scope).into_iter().filter(|id| interrupted.contains(*id)).cloned());
+    ids.extend(workspace.store.ready(&settings.scope, most)?);
+    ids.truncate(most);
+    Ok(ids)
 }

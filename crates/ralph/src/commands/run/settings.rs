@@ -35,14 +35,8 @@ pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
     run.max_attempts.set_flag(args.max_attempts.map(Count));
     run.attempt_timeout.set_flag(args.attempt_timeout);
     run.idle_timeout.set_flag(args.idle_timeout);
-    let require = args.require_gates.then_some(true);
-    settings.gate.require.set_flag(require);
-    let recovery = match (args.recovery, args.no_recovery) {
-        (true, _) => Some(true),
-        (_, true) => Some(false),
-        _ => None,
-    };
-    settings.recovery.enabled.set_flag(recovery);
+    settings.gate.require.set_flag(args.require_gates.then_some(true));
+    settings.recovery.enabled.set_flag((args.recovery || args.no_recovery).then_some(args.recovery));
 }
 
 /// The engine's settings from the user's.
@@ -50,14 +44,21 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
     let run = &settings.run;
     let gate = &settings.gate;
     let memory = &settings.memory;
-    let breaker = &settings.breaker;
+    let (breaker, hooks) = (&settings.breaker, &settings.hooks);
     let (gate_timeout, grace) = gate_limits(settings);
+    let minutes = |minutes: Option<f64>| Duration::try_from_secs_f64(minutes? * 60.0).ok();
     RunSettings {
         scope,
         defaults_revision: crate::settings::defaults_revision(),
         notices: Vec::new(),
         limit: run.limit.map(|limit| limit.0),
-        budgets: budgets(settings),
+        budgets: Budgets {
+            run_usd: *run.max_cost_usd,
+            day_usd: *run.max_cost_usd_per_day,
+            task_usd: *run.max_cost_usd_per_task,
+            run_time: minutes(*run.max_minutes),
+            task_time: minutes(*run.max_minutes_per_task),
+        },
         policy: policy(settings),
         strategy: *run.strategy,
         forced_model: args.model.clone(),
@@ -73,7 +74,14 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
         attempt_timeout: or_without_end(*run.attempt_timeout),
         idle_timeout: unless_zero(*run.idle_timeout),
         grace,
-        hooks: hooks(settings),
+        hooks: Hooks {
+            before_run: hooks.before_run.value.clone(),
+            before_attempt: hooks.before_attempt.value.clone(),
+            after_attempt: hooks.after_attempt.value.clone(),
+            after_run: hooks.after_run.value.clone(),
+            timeout: unless_zero(*hooks.timeout),
+            veto: *hooks.veto,
+        },
         git: GitSettings {
             commit: *settings.git.commit,
             rollback: match *settings.git.rollback {
@@ -117,30 +125,6 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
 /// How long logs are kept.
 pub fn log_limits(settings: &Settings) -> logs::Limits {
     logs::Limits::new(*settings.logs.keep_days, *settings.logs.max_mb)
-}
-
-fn hooks(settings: &Settings) -> Hooks {
-    let hooks = &settings.hooks;
-    Hooks {
-        before_run: hooks.before_run.value.clone(),
-        before_attempt: hooks.before_attempt.value.clone(),
-        after_attempt: hooks.after_attempt.value.clone(),
-        after_run: hooks.after_run.value.clone(),
-        timeout: unless_zero(*hooks.timeout),
-        veto: *hooks.veto,
-    }
-}
-
-fn budgets(settings: &Settings) -> Budgets {
-    let run = &settings.run;
-    let time = |minutes: Option<f64>| Duration::try_from_secs_f64(minutes? * 60.0).ok();
-    Budgets {
-        run_usd: *run.max_cost_usd,
-        day_usd: *run.max_cost_usd_per_day,
-        task_usd: *run.max_cost_usd_per_task,
-        run_time: time(*run.max_minutes),
-        task_time: time(*run.max_minutes_per_task),
-    }
 }
 
 /// How fix tasks are made: in the plan as a whole, and in each spec whose own state file says something of it.

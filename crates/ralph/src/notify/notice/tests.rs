@@ -167,7 +167,7 @@ fn the_breaker_is_told_with_its_analysis_and_the_limit_with_its_end() {
     assert_eq!(breaker.next.as_deref(), Some("ralph analyze"));
     let limit = notice(&sample(Occasion::Limit, at), &place()).unwrap();
     assert!(
-        limit.message.contains(&format!("until {}", format::time(at.plus(Duration::from_secs(3600))))),
+        limit.message.contains(&format!("until {}", at.plus(Duration::from_secs(3600)).local())),
         "{}",
         limit.message
     );

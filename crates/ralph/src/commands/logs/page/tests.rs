@@ -59,42 +59,33 @@ fn attempt() -> Attempt {
     }
 }
 
-fn target(standing: Standing) -> Target {
-    Target {
-        number: 2,
-        try_number: 3,
-        run: None,
-        agent: Some("claude".into()),
-        model: Some("sonnet".into()),
-        started_at: Some(START),
-        log: ".ralph/logs/x.jsonl".into(),
-        standing,
-    }
+fn logged(state: State) -> LoggedAttempt {
+    LoggedAttempt { attempt: attempt(), log: ".ralph/logs/x.jsonl".into(), state }
 }
 
 /// The whole page of a log, without colours.
 fn page(
     mut parser: Box<dyn StreamParser>,
     log: &str,
-    target: &Target,
+    logged: &LoggedAttempt,
     (width, errors): (usize, &[&str]),
 ) -> String {
-    let mut page = Page::new(&task(), width, target.started_at);
-    let mut text = page.header(&task(), target);
+    let mut page = Page::new(&task(), width, START);
+    let mut text = page.header(&task(), logged);
     for (seconds, line) in (0..).zip(log.lines()) {
         // As if every other line had come while somebody looked on.
         let live = START.plus(Duration::from_secs(seconds * 40));
         let at = Some(live).filter(|_| seconds % 2 == 1);
         for told in parser.entries(line.as_bytes(), true) {
-            text.push_str(&page.told(at, told));
+            text.push_str(&page.entry(at, told));
         }
     }
     let errors: Vec<String> = errors.iter().map(|line| (*line).to_owned()).collect();
     let report = parser.finish(Exit::Code(-1));
-    text.push_str(&page.end(&target.standing, &report, &errors));
+    text.push_str(&page.end(logged, &report, &errors));
     // The time is that of this machine's clock; here it is shown as that of UTC.
     let text = anstream::adapter::strip_str(&text).to_string();
-    text.replace(&format::time(START), "2023-11-14 22:13:20")
+    text.replace(&START.local(), "2023-11-14 22:13:20")
 }
 
 fn text_agent() -> Box<dyn StreamParser> {
@@ -111,7 +102,7 @@ const CLAUDE: &str = r#"{"type":"system","subtype":"init","cwd":"/p","session_id
 
 #[test]
 fn a_session_of_claude_code_reads_like_a_story() {
-    let target = target(Standing::Ended(Box::new(attempt())));
+    let target = logged(State::Ended);
     let text = page(
         AgentKind::Claude.build(Setup::default()).parser(),
         CLAUDE,
@@ -147,7 +138,7 @@ fn a_session_of_claude_code_reads_like_a_story() {
 fn a_result_that_was_not_said_is_shown() {
     let log = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Working."}]}}
 {"type":"result","subtype":"success","is_error":true,"result":"API Error: 529 overloaded"}"#;
-    let target = target(Standing::Lost);
+    let target = logged(State::Lost);
     let text = page(AgentKind::Claude.build(Setup::default()).parser(), log, &target, (80, &[]));
     insta::assert_snapshot!(text, @"
     1.2 Parse dates · attempt 2 · claude sonnet · 2023-11-14 22:13:20 ·
@@ -163,15 +154,16 @@ fn a_result_that_was_not_said_is_shown() {
 
 #[test]
 fn a_log_of_text_is_text() {
-    let target =
-        Target { agent: Some("script".into()), model: Some("script".into()), ..target(Standing::UnderWay) };
+    let target = {
+        let script = Attempt { agent: Some("script".into()), model: "script".into(), ..attempt() };
+        LoggedAttempt { attempt: script, ..logged(State::Running) }
+    };
     let log = "Reading\tthe parser\n\n  indented \u{1b}[1mbold\u{1b}[0m and rather long\n<task-done>1.2</task-done>\n";
     let text = page(text_agent(), log, &target, (30, &[]));
     insta::assert_snapshot!(text, @"
-    1.2 Parse dates ·
-      attempt 2 · script ·
-      2023-11-14 22:13:20 ·
-      in progress
+    1.2 Parse dates · attempt 2
+      · script · 2023-11-14
+      22:13:20 · in progress
 
     Reading    the parser
 
@@ -186,7 +178,7 @@ fn a_log_of_text_is_text() {
 
 #[test]
 fn in_a_terminal_everything_fits() {
-    let target = target(Standing::Ended(Box::new(attempt())));
+    let target = logged(State::Ended);
     let long = "word ".repeat(60);
     let log = CLAUDE.replace("It is short.", &long);
     let errors = long.as_str();
@@ -200,12 +192,12 @@ fn in_a_terminal_everything_fits() {
 
 #[test]
 fn a_line_that_was_cut_says_so() {
-    let mut page = Page::new(&task(), 80, None);
+    let mut page = Page::new(&task(), 80, START);
     let told = LogEntry::Line { text: "xxx".into(), complete: false };
-    let text = page.told(None, told);
+    let text = page.entry(None, told);
     assert_eq!(text, format!("xxx{CUT}\n"));
     let long = LogEntry::Said { text: "é".repeat(MOST) };
-    let text = page.told(None, long);
+    let text = page.entry(None, long);
     assert!(text.len() < 2 * MOST && text.trim_end().ends_with(CUT));
 }
 
@@ -215,7 +207,7 @@ fn a_session_without_a_result_does_not_say_everything_twice() {
     let more = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Going on.\n"}]}}"#;
     let parser = AgentKind::Claude.build(Setup::default()).parser();
     let log = format!("{cut}{more}\n");
-    let text = page(parser, &log, &target(Standing::UnderWay), (80, &[]));
+    let text = page(parser, &log, &logged(State::Running), (80, &[]));
     assert!(!text.contains("result:"), "{text}");
     assert_eq!(text.matches("Going on.").count(), 1);
 }
@@ -223,11 +215,11 @@ fn a_session_without_a_result_does_not_say_everything_twice() {
 #[test]
 fn nothing_an_agent_prints_reaches_the_terminal_but_text() {
     let evil = "a\u{1b}[2Jb\u{1b}]0;title\u{7}c\u{8}\rd\u{202e}e\u{9b}31m";
-    let mut page = Page::new(&task(), 80, None);
+    let mut page = Page::new(&task(), 80, START);
     let text = evil.to_owned();
-    let lines = page.told(None, LogEntry::Line { text: text.clone(), complete: true });
+    let lines = page.entry(None, LogEntry::Line { text: text.clone(), complete: true });
     assert_eq!(lines, "abc\nde\n");
-    assert_eq!(page.told(None, LogEntry::Said { text }), "● abc\n  de\n");
+    assert_eq!(page.entry(None, LogEntry::Said { text }), "● abc\n  de\n");
     let tail = page.quoted(&[evil.to_owned()]);
     assert_eq!(anstream::adapter::strip_str(&tail).to_string(), "  │ abc\n  │ de\n");
     assert!(!tail.contains("[2J") && !tail.contains('\u{202e}'));

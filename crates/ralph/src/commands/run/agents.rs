@@ -1,9 +1,122 @@
-//! Cost limits hold only for agents whose costs can be known; that is said before a run, not after it.
+//! The agents of a run: who works, how they are started, and whether their costs can be limited.
 
-use ralph_core::agent::{Agent, AgentKind};
+use ralph_core::agent::{Agent, AgentKind, LaunchRequest};
+use ralph_core::decide::{Budgets, Spent, meters, rest_usd, task_meters};
+use ralph_core::engine::Prompt;
+use ralph_core::model::{RunId, Task};
+use ralph_core::store::{Store, StoreError};
+use serde::Serialize;
 
 use crate::command_error::CommandError;
-use crate::settings::Settings;
+use crate::secrets::{shown, shown_words};
+use crate::settings::{Settings, build_agent};
+use crate::workspace::{Workspace, now};
+
+/// Characters of one argument that are shown.
+const SHOWN: usize = 200;
+
+/// The agents of the settings.
+pub struct Crew {
+    /// Who works first.
+    main: Agent,
+    /// Who works when the main agent cannot, in order.
+    fallback: Vec<Agent>,
+    /// The others, whose logs of crashed runs can be read.
+    others: Vec<Agent>,
+}
+
+impl Crew {
+    pub fn of(settings: &Settings) -> Result<Self, CommandError> {
+        let team = settings.team();
+        let build = |name: &str| build_agent(name, &settings.agents);
+        let others = settings.agents.keys().map(String::as_str).filter(|name| !team.contains(name));
+        Ok(Self {
+            main: build(settings.agent())?,
+            fallback: team.iter().skip(1).map(|name| build(name)).collect::<Result<_, _>>()?,
+            others: others.map(build).collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub fn agent(&self) -> &Agent {
+        &self.main
+    }
+
+    pub fn fallback(&self) -> Vec<&Agent> {
+        self.fallback.iter().collect()
+    }
+
+    /// The main agent, then the fallbacks.
+    pub fn team(&self) -> impl Iterator<Item = &Agent> {
+        std::iter::once(&self.main).chain(&self.fallback)
+    }
+
+    pub fn known(&self) -> Vec<&Agent> {
+        self.team().chain(&self.others).collect()
+    }
+}
+
+/// How an agent would be started, as people see it: what Ralph adds, without secrets.
+#[derive(Debug, Serialize)]
+pub struct ShownLaunch {
+    program: String,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    cwd: String,
+    stdin_chars: usize,
+}
+
+/// What an attempt on a task may cost, were a run to start now.
+pub fn rest_of_budgets(store: &Store, budgets: &Budgets, task: &Task) -> Result<Option<f64>, StoreError> {
+    let spent = Spent { day_usd: store.spent_on_day(now())?.known_usd(), ..Spent::default() };
+    let mut all = meters(budgets, &spent);
+    all.extend(task_meters(budgets, &store.spent_on_task(&task.id)?));
+    Ok(rest_usd(&all))
+}
+
+/// How the agent would be started on a task.
+pub fn launch(
+    agent: &Agent,
+    workspace: &Workspace,
+    task: &Task,
+    prompt: &Prompt,
+    budget_usd: Option<f64>,
+) -> ShownLaunch {
+    let root = workspace.project.root();
+    let launch = agent.launch(&LaunchRequest {
+        task_id: &task.id,
+        task_key: task.key.as_ref().map(|key| key.as_str()),
+        attempt: 1,
+        model: &prompt.choice.model,
+        run_id: &RunId::from_stored("r-…"),
+        project_root: root,
+        work_tree: root,
+        rules: &prompt.rules,
+        task_prompt: &prompt.task,
+        is_root: rustix::process::getuid().is_root(),
+        budget_usd,
+    });
+    let env = launch.env.iter();
+    let env = env.map(|(name, value)| (name.clone(), shown(name, &value.to_string_lossy(), SHOWN)));
+    ShownLaunch {
+        args: shown_words(launch.args.iter().map(String::as_str), SHOWN),
+        env: env.collect(),
+        program: launch.program,
+        cwd: launch.cwd.display().to_string(),
+        stdin_chars: launch.stdin.chars().count(),
+    }
+}
+
+impl ShownLaunch {
+    /// As a command line that a person can read.
+    pub fn render(&self) -> String {
+        let env: String = self.env.iter().map(|(name, value)| format!("  {name}={value}\n")).collect();
+        let args: String = self.args.iter().map(|arg| format!("  {arg}\n")).collect();
+        format!(
+            "in {}\n{env}{}\n{args}standard input: {} characters (print them with `ralph context`)\n",
+            self.cwd, self.program, self.stdin_chars
+        )
+    }
+}
 
 /// An agent whose costs are unknown, so that limits do not hold for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,13 +144,12 @@ pub fn unlimited<'a>(
     chosen: ChosenModels<'_>,
 ) -> Vec<Unlimited> {
     let run = &settings.run;
-    let (limit, flag) = if run.max_cost_usd.is_some() {
-        ("max_cost_usd", "--max-cost")
-    } else if run.max_cost_usd_per_task.is_some() {
-        ("max_cost_usd_per_task", "--max-task-cost")
-    } else if run.max_cost_usd_per_day.is_some() {
-        ("max_cost_usd_per_day", "--max-daily-cost")
-    } else {
+    let limits = [
+        (*run.max_cost_usd, "max_cost_usd", "--max-cost"),
+        (*run.max_cost_usd_per_task, "max_cost_usd_per_task", "--max-task-cost"),
+        (*run.max_cost_usd_per_day, "max_cost_usd_per_day", "--max-daily-cost"),
+    ];
+    let Some((_, limit, flag)) = limits.into_iter().find(|(limit, ..)| limit.is_some()) else {
         return Vec::new();
     };
     let team = team.enumerate();
@@ -59,14 +171,12 @@ pub fn unlimited<'a>(
             false => "",
         };
         let role = if is_fallback { " when this fallback works" } else { "" };
+        let fix = fix(agent, unknown.models.first().copied().unwrap_or(name));
         Some(Unlimited {
             message: format!(
                 "{subject}{until}, so the limit ([run] {limit} or {flag}) cannot be enforced{role}"
             ),
-            fix: format!(
-                "{}, or remove the limit",
-                fix(agent, unknown.models.first().copied().unwrap_or(name))
-            ),
+            fix: format!("{fix}, or remove the limit"),
             stops: unknown.certain && !is_fallback,
         })
     })
@@ -134,22 +244,6 @@ fn fix(agent: &Agent, model: &str) -> String {
              [agents.{name}] in .ralph.toml"
         ),
     }
-}
-
-/// Refuses a run whose cost limit could not hold; warns where it holds only in part.
-pub(super) fn check<'a>(
-    settings: &Settings,
-    team: impl Iterator<Item = &'a Agent>,
-    chosen: ChosenModels<'_>,
-) -> Result<Vec<String>, CommandError> {
-    let mut warnings = Vec::new();
-    for one in unlimited(settings, team, chosen) {
-        if one.stops {
-            return Err(CommandError::usage(one.message).hint(one.fix));
-        }
-        warnings.push(format!("{}; {}", one.message, one.fix));
-    }
-    Ok(warnings)
 }
 
 #[cfg(test)]

@@ -78,8 +78,8 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
         let mut text = anstream::adapter::strip_str(&text).to_string();
         for event in &events {
             let utc = event.at.to_string();
-            text = text.replace(&format::day(event.at), &utc[..10]);
-            text = text.replace(&format::clock(event.at), &utc[11..19]);
+            text = text.replace(&event.at.local()[..10], &utc[..10]);
+            text = text.replace(&event.at.local()[11..], &utc[11..19]);
         }
         text
     };

