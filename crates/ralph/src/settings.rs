@@ -19,7 +19,7 @@ use ralph_core::model::Strategy;
 pub use self::agents::FORMATS;
 pub use self::agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
 pub use self::changed_defaults::{defaults_revision, notices};
-pub use self::load::nearest;
+pub use self::load::{PREFIX, nearest};
 pub use self::types::{
     AgentsMd, AnySetting, Count, Kind, Rollback, Secret, Setting, Source, WebhookUrl, parse_duration,
     shown_url,

@@ -14,7 +14,7 @@ use super::{KEYS, Key, Settings};
 use crate::command_error::CommandError;
 
 /// How settings are named in the environment: `RALPH_SET_RUN_MAX_ATTEMPTS`.
-const PREFIX: &str = "RALPH_SET_";
+pub const PREFIX: &str = "RALPH_SET_";
 
 /// The text of the settings' file; empty where there is none.
 pub(super) fn read_text_of(file: &Path) -> Result<String, CommandError> {

@@ -12,24 +12,21 @@ use ralph_core::store::{Scope, Store, StoreError};
 use ralph_core::text::few;
 use ralph_core::which::{find, search_path};
 
-use super::agents::{Answer, ask_version};
+use super::agents::ask_version;
 use super::{Finding, word};
 use crate::commands::run;
 use crate::settings::Settings;
 use crate::ui::format::{age, bytes, time};
 use crate::workspace::now;
 
-/// Files that a message names.
 const NAMED: usize = 5;
 const CLEAN: &str = "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
 const ASK_GIT: &str = "fix what git reports, or change [git] in .ralph.toml";
 
 const LITTLE: u64 = 1_000_000_000;
 const TOO_LITTLE: u64 = 50_000_000;
-const FEW_FILES: u64 = 10_000;
-const TOO_FEW_FILES: u64 = 100;
 
-/// Clocks are set a little all the time.
+/// Clocks are adjusted a little all the time.
 const CLOCK_SLACK: Duration = Duration::from_secs(120);
 
 pub fn findings(
@@ -56,11 +53,8 @@ fn git(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
         return Finding::warning("git", message, "install git");
     }
     let version = match ask_version(&["git".to_owned()], &[], dir, interrupt) {
-        Answer::Said(line) => line,
-        Answer::Nothing(why) => {
-            let message = format!("git --version: {why}");
-            return Finding::warning("git", message, "git --version");
-        }
+        Ok(version) => version,
+        Err(why) => return Finding::warning("git", format!("git --version: {why}"), "git --version"),
     };
     match project {
         Some(root) if Git::discover(root).is_none() => Finding::warning(
@@ -79,22 +73,20 @@ pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Stor
         return Vec::new();
     };
     let wants = settings.git.wants();
-    let mut findings: Vec<Finding> = match git.obstacles(wants) {
-        Ok(obstacles) => {
-            let branch = settings.git.branch.as_ref();
-            let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
-            let told = obstacles.iter().map(|obstacle| {
-                let (message, fix) = (obstacle.to_string(), obstacle.fix());
-                // What only hinders attempts stops a run that must change the branch first.
-                match obstacle.weight() {
-                    Weight::Hinders if !switches => Finding::warning("git", message, fix),
-                    _ => Finding::error("git", message, fix),
-                }
-            });
-            told.collect()
-        }
-        Err(error) => vec![Finding::error("git", error.to_string(), ASK_GIT)],
-    };
+    let branch = settings.git.branch.as_ref();
+    let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
+    let mut findings = Vec::new();
+    match git.obstacles(wants) {
+        Err(error) => findings.push(Finding::error("git", error.to_string(), ASK_GIT)),
+        Ok(obstacles) => findings.extend(obstacles.iter().map(|obstacle| {
+            let (message, fix) = (obstacle.to_string(), obstacle.fix());
+            // What only hinders attempts stops a run that must switch the branch first.
+            match obstacle.weight() {
+                Weight::Hinders if !switches => Finding::warning("git", message, fix),
+                _ => Finding::error("git", message, fix),
+            }
+        })),
+    }
     if settings.git.on_dirty == OnDirty::Refuse && (wants.commits || wants.rolls_back) {
         // What is wrong with the plan's file is said elsewhere.
         findings.extend(dirt(git, &settings, project, store).ok().flatten());
@@ -127,26 +119,17 @@ fn dirt(
     if files.is_empty() {
         return Ok(None);
     }
-    let files = few(&files, NAMED);
-    let message = format!("the working tree has uncommitted changes: {files}");
+    let message = format!("the working tree has uncommitted changes: {}", few(&files, NAMED));
+    let unsure = format!("{message}; the next run checks whether they belong to a task");
     Ok(Some(match is_sure {
         true => Finding::error("git", message, CLEAN),
-        false => {
-            let message = format!("{message}; the next run checks whether they belong to a task");
-            Finding::warning("git", message, CLEAN)
-        }
+        false => Finding::warning("git", unsure, CLEAN),
     }))
 }
 
-/// Room on the file system a path is on: bytes, and files.
 fn disk(path: &Path) -> Finding {
     match rustix::fs::statvfs(path) {
-        Ok(room) => {
-            let free = room.f_bavail.saturating_mul(room.f_frsize);
-            // Some file systems do not count files.
-            let files = (room.f_files > 0).then_some(room.f_favail);
-            judge_room(free, files, path)
-        }
+        Ok(room) => judge_room(room.f_bavail.saturating_mul(room.f_frsize), path),
         Err(error) => {
             let message = format!("cannot read free space: {error}");
             Finding::warning("disk", message, format!("df {}", word(path)))
@@ -154,28 +137,19 @@ fn disk(path: &Path) -> Finding {
     }
 }
 
-fn judge_room(free: u64, files: Option<u64>, path: &Path) -> Finding {
-    // How many files there may still be interests nobody while they are many.
-    let left = match files.filter(|files| *files < FEW_FILES) {
-        Some(files) => format!("{} and {files} files free", bytes(free)),
-        None => format!("{} free", bytes(free)),
-    };
-    let fix = format!("free some space; see usage: df -h {0}; df -i {0}", word(path));
-    let files = files.unwrap_or(u64::MAX);
-    if free < TOO_LITTLE || files < TOO_FEW_FILES {
-        Finding::error("disk", format!("{left}: too little for a run"), fix)
-    } else if free < LITTLE || files < FEW_FILES {
-        Finding::warning("disk", format!("{left}: running low"), fix)
-    } else {
-        Finding::ok("disk", left)
+fn judge_room(free: u64, path: &Path) -> Finding {
+    let left = format!("{} free", bytes(free));
+    let fix = format!("free some space; see usage: df -h {}", word(path));
+    match free {
+        ..TOO_LITTLE => Finding::error("disk", format!("{left}: too little for a run"), fix),
+        ..LITTLE => Finding::warning("disk", format!("{left}: running low"), fix),
+        _ => Finding::ok("disk", left),
     }
 }
 
 /// Programs that can confine another.
-#[cfg(target_os = "macos")]
-const CONFINERS: [&str; 2] = ["sandbox-exec", "docker"];
-#[cfg(not(target_os = "macos"))]
-const CONFINERS: [&str; 3] = ["bwrap", "docker", "podman"];
+const CONFINERS: [&str; 3] =
+    [if cfg!(target_os = "macos") { "sandbox-exec" } else { "bwrap" }, "docker", "podman"];
 
 /// What this machine offers to confine an agent with: good to know, nothing more.
 fn sandbox(dir: &Path) -> Finding {
@@ -190,10 +164,7 @@ fn sandbox(dir: &Path) -> Finding {
         offers.push(("landlock", landlock()));
     }
     let search = search_path();
-    offers.extend(CONFINERS.map(|program| {
-        let is_there = find(program, dir, search.as_ref()).is_some();
-        (program, Some(is_there))
-    }));
+    offers.extend(CONFINERS.map(|program| (program, Some(find(program, dir, search.as_ref()).is_some()))));
     Finding::ok("sandbox", list_offers(&offers))
 }
 
@@ -240,21 +211,16 @@ mod tests {
 
     #[test]
     fn little_is_a_warning_and_too_little_an_error() {
-        for (free, files, level) in [
-            (1_000_000_000, Some(10_000), Level::Ok),
-            (5_000_000_000, None, Level::Ok),
-            (999_999_999, None, Level::Warning),
-            (50_000_000, Some(10_000), Level::Warning),
-            (5_000_000_000, Some(9_999), Level::Warning),
-            (49_999_999, None, Level::Error),
-            (5_000_000_000, Some(99), Level::Error),
-            (0, Some(0), Level::Error),
+        for (free, level) in [
+            (1_000_000_000, Level::Ok),
+            (999_999_999, Level::Warning),
+            (50_000_000, Level::Warning),
+            (49_999_999, Level::Error),
+            (0, Level::Error),
         ] {
-            let finding = judge_room(free, files, Path::new("/x"));
-            assert_eq!(finding.level, level, "{free} {files:?}");
+            assert_eq!(judge_room(free, Path::new("/x")).level, level, "{free}");
         }
-        let finding = judge_room(12_300_000_000, Some(7), Path::new("/x"));
-        assert!(finding.message.starts_with("12.3 GB and 7 files free"));
+        assert_eq!(judge_room(12_300_000_000, Path::new("/x")).message, "12.3 GB free");
     }
 
     #[test]
