@@ -4,6 +4,7 @@
 //! Completion must never disturb: nothing is written, migrated or reported, and where nothing fits, nothing is printed.
 //! `clap_complete` finds what the last word is; a [`Project`] knows the names; the rest speaks each shell's form.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,9 +30,7 @@ const FILES: &str = "\0files";
 const DIRS: &str = "\0dirs";
 /// Names asked for at once; more would help nobody.
 const MOST_NAMES: usize = 200;
-/// Characters of one word of an agent's command.
 const COMMAND_CHARS: usize = 40;
-/// Characters of a description.
 const ABOUT_CHARS: usize = 80;
 
 /// Print the shell completion script.
@@ -90,24 +89,10 @@ pub fn run(args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Something that fits: the whole word, and what it is in one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Candidate {
-    word: String,
-    about: String,
-}
-
-impl Candidate {
-    fn new(word: impl Into<String>, about: impl Into<String>) -> Self {
-        let (word, about) = (word.into(), about.into());
-        Self { word, about }
-    }
-}
-
+/// What fits at the last word: words, or a path, which the shell itself completes.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    Words(Vec<Candidate>),
-    /// A file or a directory, which the shell knows best.
+    Words(Vec<CompletionCandidate>),
     Files,
     Dirs,
 }
@@ -118,38 +103,31 @@ fn answer(words: &[String], project: Project) -> Answer {
     };
     let mut command = with_completers(Cli::command(), &[], &Arc::new(project));
     let arguments = words.iter().map(OsString::from).collect();
-    let found = complete(&mut command, arguments, before.len(), None).unwrap_or_default();
-    let has = |mark: &str| {
-        let mut values = found.iter().map(|candidate| candidate.get_value());
-        values.any(|value| value.to_string_lossy().ends_with(mark))
-    };
-    match () {
-        () if has(FILES) => Answer::Files,
-        () if has(DIRS) => Answer::Dirs,
-        () => Answer::Words(fitting(&found, before, last)),
+    let mut found = complete(&mut command, arguments, before.len(), None).unwrap_or_default();
+    let has = |mark: &str| found.iter().any(|candidate| word(candidate).ends_with(mark));
+    if has(FILES) {
+        return Answer::Files;
     }
-}
-
-/// Subcommands; where there are none, values; and where nothing else fits, flags.
-fn fitting(found: &[CompletionCandidate], before: &[String], last: &str) -> Vec<Candidate> {
+    if has(DIRS) {
+        return Answer::Dirs;
+    }
+    found.retain(|candidate| {
+        let word = word(candidate);
+        !candidate.is_hide_set() && is_one_word(&word) && !is_given(&word, before, last)
+    });
+    // Subcommands; where there are none, values; and where nothing else fits, flags.
     let rank = |candidate: &CompletionCandidate| match candidate.get_id() {
         Some(id) if id.starts_with("command::") => 0,
         Some(_) => 2,
         None => 1,
     };
-    let fits = |candidate: &&CompletionCandidate| {
-        let word = candidate.get_value().to_string_lossy();
-        !candidate.is_hide_set() && is_one_word(&word) && !is_given(&word, before, last)
-    };
-    let fitting: Vec<&CompletionCandidate> = found.iter().filter(fits).collect();
-    let first = fitting.iter().map(|candidate| rank(candidate)).min();
-    let best = fitting.into_iter().filter(|candidate| Some(rank(candidate)) == first);
-    best.map(|candidate| {
-        let about = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-        let about = about.lines().next().unwrap_or_default();
-        Candidate::new(candidate.get_value().to_string_lossy(), about)
-    })
-    .collect()
+    let first = found.iter().map(rank).min();
+    found.retain(|candidate| Some(rank(candidate)) == first);
+    Answer::Words(found)
+}
+
+fn word(candidate: &CompletionCandidate) -> Cow<'_, str> {
+    candidate.get_value().to_string_lossy()
 }
 
 /// Whether a name or flag was given before, also in the list that is being typed.
@@ -181,11 +159,8 @@ fn with_completer(argument: Arg, path: &[String], project: &Arc<Project>) -> Arg
         let complete = move |prefix: &OsStr| {
             let prefix = prefix.to_string_lossy();
             let mut candidates = project.names(names, &prefix);
-            candidates.retain(|candidate| candidate.word.starts_with(prefix.as_ref()));
-            let candidates = candidates
-                .into_iter()
-                .map(|candidate| CompletionCandidate::new(candidate.word).help(Some(candidate.about.into())));
-            candidates.collect::<Vec<_>>()
+            candidates.retain(|candidate| word(candidate).starts_with(prefix.as_ref()));
+            candidates
         };
         return argument.add(ArgValueCompleter::new(complete));
     }
@@ -233,8 +208,9 @@ fn names_of(path: &[String], id: &str) -> Option<Names> {
     })
 }
 
-/// The project a command line is about; it may not be there.
+/// What the command line is about.
 struct Project {
+    /// None where the command line is not in a project.
     root: Option<project::Project>,
     /// The agent that the command line names.
     agent: Option<String>,
@@ -244,7 +220,6 @@ struct Project {
 }
 
 impl Project {
-    /// The one around here, or around the directory that the command line names.
     fn of(words: &[String]) -> Self {
         let dir = option(words, &["--dir", "-C"]).map(|dir| below_home(&dir));
         Self {
@@ -255,8 +230,7 @@ impl Project {
         }
     }
 
-    /// Names that may begin with this.
-    fn names(&self, names: Names, prefix: &str) -> Vec<Candidate> {
+    fn names(&self, names: Names, prefix: &str) -> Vec<CompletionCandidate> {
         match names {
             Names::Tasks => self.stored(|store| store.task_names(prefix, MOST_NAMES)),
             Names::Learnings => self.stored(|store| store.learning_names(prefix, MOST_NAMES)),
@@ -280,26 +254,26 @@ impl Project {
     }
 
     /// Names of agents, with their program.
-    fn agents(&self) -> Vec<Candidate> {
-        let agents = self.settings().agents.iter();
-        let of_agent = |(name, agent): (&String, &crate::settings::AgentSettings)| {
+    fn agents(&self) -> Vec<CompletionCandidate> {
+        let agents = self.settings().agents.iter().map(|(name, agent)| {
             let command = agent.setup.command.iter().map(String::as_str);
-            Candidate::new(name, shown_words(command, COMMAND_CHARS).join(" "))
-        };
-        agents.map(of_agent).collect()
+            candidate(name, shown_words(command, COMMAND_CHARS).join(" "))
+        });
+        agents.collect()
     }
 
     /// Models of the agent that is named, else of the one that runs use.
-    fn models(&self) -> Vec<Candidate> {
+    fn models(&self) -> Vec<CompletionCandidate> {
         let settings = self.settings();
         let agent = self.agent.as_deref().unwrap_or(settings.agent());
         let models = settings.agents.get(agent).map(|agent| agent.setup.models.iter());
-        models.into_iter().flatten().map(|model| Candidate::new(model, agent)).collect()
+        models.into_iter().flatten().map(|model| candidate(model, agent.to_owned())).collect()
     }
 
     /// Names of settings, with what they do.
-    fn setting_names(&self) -> Vec<Candidate> {
-        let name = |section: &str, key: &str, doc: &str| Candidate::new(format!("{section}.{key}"), doc);
+    fn setting_names(&self) -> Vec<CompletionCandidate> {
+        let name =
+            |section: &str, key: &str, doc: &str| candidate(format!("{section}.{key}"), doc.to_owned());
         let plain = KEYS.iter().map(|key| name(key.section, key.name, key.doc));
         let agents = self.settings().agents.keys().flat_map(|agent| {
             let section = format!("agents.{agent}");
@@ -316,22 +290,17 @@ impl Project {
         })
     }
 
-    fn stored(&self, ask: impl FnOnce(&Store) -> Result<Vec<Named>>) -> Vec<Candidate> {
-        let Some(root) = &self.root else {
-            return Vec::new();
-        };
-        let store = Store::open_read_only(&root.database());
-        let named = store.and_then(|store| ask(&store)).unwrap_or_default();
-        named.into_iter().map(|named| Candidate::new(named.name, named.about)).collect()
+    fn stored(&self, ask: impl FnOnce(&Store) -> Result<Vec<Named>>) -> Vec<CompletionCandidate> {
+        let store = self.root.as_ref().and_then(|root| Store::open_read_only(&root.database()).ok());
+        let named = store.and_then(|store| ask(&store).ok()).unwrap_or_default();
+        named.into_iter().map(|named| candidate(named.name, named.about)).collect()
     }
 }
 
-/// A directory as a shell would have it.
+/// A directory as the shell will pass it on.
 fn below_home(dir: &str) -> PathBuf {
-    match (dir.strip_prefix('~'), std::env::home_dir()) {
-        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-            home.join(rest.trim_start_matches('/'))
-        }
+    match (dir.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(dir),
     }
 }
@@ -349,8 +318,12 @@ fn option(words: &[String], names: &[&str]) -> Option<String> {
     before.iter().enumerate().rev().find_map(value)
 }
 
-fn plain(words: &[&str]) -> Vec<Candidate> {
-    words.iter().map(|word| Candidate::new(*word, "")).collect()
+fn candidate(word: impl Into<OsString>, about: String) -> CompletionCandidate {
+    CompletionCandidate::new(word).help(Some(about.into()))
+}
+
+fn plain(words: &[&str]) -> Vec<CompletionCandidate> {
+    words.iter().map(CompletionCandidate::new).collect()
 }
 
 /// A command line as it was typed.
@@ -367,14 +340,11 @@ struct Typed {
 impl Typed {
     /// What a shell means by its words.
     fn read(shell: TargetShell, mut words: Vec<String>) -> Self {
-        match shell {
-            TargetShell::Bash => return Self::of_bash(&words),
-            TargetShell::Zsh => {}
-            TargetShell::Fish => {
-                if let Some(last) = words.last_mut() {
-                    *last = unquoted(last);
-                }
-            }
+        if shell == TargetShell::Bash {
+            return Self::of_bash(&words);
+        }
+        if let Some(last) = words.last_mut().filter(|_| shell == TargetShell::Fish) {
+            *last = unquoted(last);
         }
         Self { words, kept: 0, is_quoted: false }
     }
@@ -414,15 +384,17 @@ impl Typed {
         format!("words\n{}", lines.collect::<String>())
     }
 
-    fn line(&self, shell: TargetShell, Candidate { word, about }: &Candidate) -> String {
-        let about = one_line(about, ABOUT_CHARS);
+    fn line(&self, shell: TargetShell, candidate: &CompletionCandidate) -> String {
+        let word = word(candidate);
+        let about = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+        let about = one_line(about.lines().next().unwrap_or_default(), ABOUT_CHARS);
         match shell {
             TargetShell::Bash => {
                 let rest = word.get(self.kept..).unwrap_or_default();
                 if self.is_quoted { rest.to_owned() } else { escaped(rest) }
             }
             TargetShell::Zsh => {
-                let word = word.replace('\\', "\\\\").replace(':', "\\:");
+                let word = word.replace(':', "\\:");
                 if about.is_empty() { word } else { format!("{word}:{about}") }
             }
             TargetShell::Fish => format!("{word}\t{about}"),
@@ -466,7 +438,7 @@ mod tests {
 
     fn words(line: &str) -> Vec<String> {
         match at(line) {
-            Answer::Words(words) => words.into_iter().map(|candidate| candidate.word).collect(),
+            Answer::Words(words) => words.iter().map(|candidate| word(candidate).into_owned()).collect(),
             other => vec![format!("{other:?}")],
         }
     }
@@ -567,7 +539,7 @@ mod tests {
 
     #[test]
     fn every_shell_gets_its_own_form() {
-        let answer = Answer::Words(vec![Candidate::new("a:b#1", "The\ttitle")]);
+        let answer = Answer::Words(vec![candidate("a:b#1", "The\ttitle".into())]);
         for (shell, words, expected) in [
             (TargetShell::Bash, &["ralph", "a"][..], "words\na:b\\#1\n"),
             (TargetShell::Bash, &["ralph", "a", ":"], "words\nb\\#1\n"),

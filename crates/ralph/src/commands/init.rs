@@ -1,6 +1,6 @@
 //! `ralph init`: looks at the directory, asks, and writes settings and a place for the plan. Safe to repeat.
 
-use std::io::{IsTerminal, Write, stdin, stdout};
+use std::io::{IsTerminal, stdin, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,11 +14,11 @@ use super::config::{Row, rows};
 use super::detect::{Survey, missing_program};
 use super::trust;
 use crate::command_error::{CommandError, CommandResult};
-use crate::output;
 use crate::settings::{Settings, edit};
 use crate::ui::format::counted;
 use crate::ui::table::wrap;
 use crate::workspace::{Workspace, start_dir};
+use crate::{input, output};
 
 /// Set up Ralph in this directory.
 ///
@@ -434,15 +434,9 @@ fn ask_text(question: &str, default: &str) -> Result<String, CommandError> {
 
 /// A line, without the space around it. Nothing was written before the last answer, so that giving up is safe at any time.
 fn read_answer(prompt: &str) -> Result<String, CommandError> {
-    output::text(prompt);
-    let _ = stdout().flush();
-    let mut line = String::new();
-    match stdin().read_line(&mut line) {
-        Ok(length) if length > 0 => Ok(line.trim().to_owned()),
-        _ => {
-            output::line("");
-            Err(CommandError::environment("canceled; nothing was created")
-                .hint("accept the suggested answers: ralph init --yes"))
-        }
-    }
+    input::ask(prompt).ok_or_else(|| {
+        output::line("");
+        CommandError::environment("canceled; nothing was created")
+            .hint("accept the suggested answers: ralph init --yes")
+    })
 }

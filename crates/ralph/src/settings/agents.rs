@@ -19,7 +19,6 @@ const fn field(name: &'static str, doc: &'static str) -> Field {
     Field { name, doc }
 }
 
-/// All of them, in the order they are documented.
 pub const FIELDS: [Field; 9] = [
     field("kind", "The type of agent: which program's options and output format Ralph uses."),
     field(
@@ -44,7 +43,7 @@ pub const FIELDS: [Field; 9] = [
     field("fallback", "Fallback agents for this agent, in order. `[run] fallback` takes precedence."),
 ];
 
-/// What a `command` may print, by the name in the settings.
+/// What a `command` may print.
 pub const FORMATS: [(&str, OutputFormat); 5] = [
     ("text", OutputFormat::Text),
     ("claude", OutputFormat::Claude),
@@ -53,7 +52,6 @@ pub const FORMATS: [(&str, OutputFormat); 5] = [
     ("opencode", OutputFormat::Opencode),
 ];
 
-/// The name of a format in the settings.
 pub fn format_name(format: OutputFormat) -> &'static str {
     let known = FORMATS.iter().find(|(_, known)| *known == format);
     known.map_or("text", |(name, _)| name)
@@ -61,7 +59,6 @@ pub fn format_name(format: OutputFormat) -> &'static str {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentSettings {
-    /// Which program's options and output format Ralph uses.
     pub kind: AgentKind,
     pub setup: Setup,
     /// Its fallback agents, unless `[run] fallback` says otherwise.
@@ -70,11 +67,8 @@ pub struct AgentSettings {
 
 /// The agents that need no settings.
 pub(super) fn built_in() -> BTreeMap<String, AgentSettings> {
-    let known = AgentKind::ALL.into_iter();
-    known
-        .filter(|kind| kind.facts().is_some())
-        .map(|kind| (kind.as_str().to_owned(), plain(kind, kind.as_str())))
-        .collect()
+    let known = AgentKind::ALL.into_iter().filter(|kind| kind.facts().is_some());
+    known.map(|kind| (kind.as_str().to_owned(), plain(kind, kind.as_str()))).collect()
 }
 
 fn plain(kind: AgentKind, name: &str) -> AgentSettings {
@@ -161,7 +155,6 @@ pub(super) fn read(
     Ok(agent)
 }
 
-/// One of a few values, by its word.
 fn choice<T: Copy>(
     place: &str,
     (field, what): (&str, &str),
@@ -245,7 +238,6 @@ fn amount(place: &str, item: &Item) -> Result<f64, CommandError> {
         })
 }
 
-/// The agent of that name, ready for work.
 pub fn build(name: &str, agents: &BTreeMap<String, AgentSettings>) -> Result<Box<dyn Agent>, CommandError> {
     let Some(settings) = agents.get(name) else {
         let names: Vec<&str> = agents.keys().map(String::as_str).collect();
@@ -254,12 +246,8 @@ pub fn build(name: &str, agents: &BTreeMap<String, AgentSettings>) -> Result<Box
             Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
             None => error.hint(format_args!("available agents: {}", names.join(", "))),
         };
-        let section = match name.trim() {
-            "" => "NAME",
-            name => name,
-        };
         return Err(error.hint(format_args!(
-            "to use your own program, add [agents.{section}] with kind = \"command\" and command = [\"…\"] to \
+            "to use your own program, add [agents.{name}] with kind = \"command\" and command = [\"…\"] to \
              .ralph.toml"
         )));
     };

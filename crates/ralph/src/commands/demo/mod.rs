@@ -73,18 +73,8 @@ enum Story {
     Recovery,
 }
 
-/// How fast the agent works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pace {
-    /// So that people can read along.
-    Human,
-    Fast,
-}
-
 pub fn run(args: &Args) -> CommandResult {
-    let pace = if args.fast { Pace::Fast } else { Pace::Human };
-    let story = args.story();
-    let scratch = project::make(args.dir.as_deref(), pace, story)?;
+    let scratch = project::make(args.dir.as_deref(), args.fast, args.story())?;
     introduce(args, &scratch);
     let mut workspace = Workspace::create(Project::at(&scratch.root))?;
     let summary = run_plan(&mut workspace, args)?;

@@ -10,19 +10,17 @@ use std::{env, iter};
 use ralph_core::model::{Key, NewTask, Phase, TaskId};
 use ralph_core::project::Project;
 use serde::Deserialize;
-use toml_edit::{Array, InlineTable, TomlError, Value};
+use toml_edit::Value;
 
-use super::{Pace, Story};
+use super::Story;
 use crate::command_error::CommandError;
 use crate::commands::{import, init};
-use crate::settings::edit::{self, Name};
 use crate::workspace::{Workspace, now, random};
 
 /// The agent's name in the project's settings.
 const AGENT: &str = "demo";
 /// Set in the agent's environment when it is to work without pauses.
 pub const FAST: &str = "RALPH_DEMO_FAST";
-/// The directory of the greeter's spec.
 pub const SPEC: &str = "specs/greeter";
 /// What a broken project's tests begin with.
 const MISSING: &str = "\ntodo-check --version || exit 1\n";
@@ -68,61 +66,54 @@ fn first_files(story: Story) -> impl Iterator<Item = (String, &'static str)> {
     named.into_iter().filter(|(_, text)| !text.is_empty()).chain(below).chain(plan)
 }
 
-/// A scratch project that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Scratch {
-    /// Its root, absolute.
     pub root: PathBuf,
     /// Why it is not a git repository, if it is none.
     pub no_git: Option<String>,
 }
 
 /// Makes the project in a directory that is new or empty, else in a fresh one that stays.
-pub fn make(dir: Option<&Path>, pace: Pace, story: Story) -> Result<Scratch, CommandError> {
+pub fn make(dir: Option<&Path>, fast: bool, story: Story) -> Result<Scratch, CommandError> {
     let Some(dir) = dir else {
         let fresh = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(|error| {
             let place = env::temp_dir();
             failed(&place, &error).hint("choose another directory with --dir DIR")
         })?;
-        let scratch = fill(fresh.path(), pace, story)?;
+        let scratch = fill(fresh.path(), fast, story)?;
         // Only now: what could not be made leaves nothing behind.
         let _ = fresh.keep();
         return Ok(scratch);
     };
     claim(dir)?;
     let root = dir.canonicalize().map_err(|error| failed(dir, &error))?;
-    fill(&root, pace, story)
+    fill(&root, fast, story)
 }
 
 /// Makes the directory the user named; one with something in it is refused.
 fn claim(dir: &Path) -> Result<(), CommandError> {
-    let refused = |what: &str| {
-        CommandError::usage(format_args!("{} {what}", dir.display()))
-            .hint("choose a new or empty directory, or omit --dir to use a temporary one")
+    let entries = fs::create_dir_all(dir).and_then(|()| fs::read_dir(dir));
+    let what = match entries.map(|mut entries| entries.next().is_none()) {
+        Ok(true) => return Ok(()),
+        Ok(false) => "is not empty",
+        Err(_) if dir.is_file() => "is not a directory",
+        Err(error) => return Err(failed(dir, &error)),
     };
-    match fs::read_dir(dir) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(refused("is not empty")),
-        },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(dir).map_err(|error| failed(dir, &error))
-        }
-        Err(error) if error.kind() == ErrorKind::NotADirectory => Err(refused("is not a directory")),
-        Err(error) => Err(failed(dir, &error)),
-    }
+    Err(CommandError::usage(format_args!("{} {what}", dir.display()))
+        .hint("choose a new or empty directory, or omit --dir to use a temporary one"))
 }
 
-fn fill(root: &Path, pace: Pace, story: Story) -> Result<Scratch, CommandError> {
+fn fill(root: &Path, fast: bool, story: Story) -> Result<Scratch, CommandError> {
     for (path, text) in first_files(story) {
         let is_broken = story == Story::Broken && path == "tests/lib.sh";
         let text = format!("{text}{}", if is_broken { MISSING } else { "" });
         write(&root.join(path), &text).map_err(|error| failed(root, &error))?;
     }
-    init::create(root, &init::Choices::DEFAULT.text())?;
-    let project = Project::at(root);
-    configure(&project.config(), pace, story)?;
-    let mut workspace = Workspace::create(project)?;
+    let program = env::current_exe().map_err(|error| {
+        CommandError::environment(format_args!("cannot find the path of the ralph program: {error}"))
+    })?;
+    init::create(root, &settings(&program.to_string_lossy(), fast, story))?;
+    let mut workspace = Workspace::create(Project::at(root))?;
     let first_commit = match story {
         Story::Learning | Story::Broken => {
             add_plan(&mut workspace, story)?;
@@ -148,44 +139,20 @@ fn failed(path: &Path, error: &io::Error) -> CommandError {
     CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
 }
 
-/// Makes the built-in agent the project's own, so that `ralph run` works there later.
-fn configure(file: &Path, pace: Pace, story: Story) -> Result<(), CommandError> {
-    let text = fs::read_to_string(file).map_err(|error| failed(file, &error))?;
-    let program = env::current_exe().map_err(|error| {
-        let message = format!("cannot find the path of the ralph program: {error}");
-        CommandError::environment(message)
-    })?;
-    let text = with_agent(&text, &program.to_string_lossy(), pace, story).map_err(|error| {
-        let file = file.display();
-        CommandError::environment(format_args!("{file} is not valid TOML: {error}"))
-    })?;
-    fs::write(file, text).map_err(|error| failed(file, &error))
-}
-
-fn with_agent(text: &str, program: &str, pace: Pace, story: Story) -> Result<String, TomlError> {
-    let mut settings = edit::set(text, &Name::of("run", "agent"), AGENT.into())?;
-    let mut command = vec![program, "demo-agent"];
-    if story == Story::Recovery {
-        settings = edit::set(&settings, &Name::of("recovery", "enabled"), true.into())?;
-        command.push("--recovery");
-    }
-    settings.push_str("\n# The built-in agent of this demo.\n");
-    let models = ["small", "medium", "large"];
-    let free = InlineTable::from_iter(models.map(|model| (model, 0)));
-    let mut fields: Vec<(&str, Value)> = vec![
-        ("kind", "command".into()),
-        ("command", Array::from_iter(command).into()),
-        ("models", Array::from_iter(models).into()),
-        ("price", free.into()),
-    ];
-    if pace == Pace::Fast {
-        fields.push(("env", InlineTable::from_iter([(FAST, "1")]).into()));
-    }
-    settings.push_str(&format!("[agents.{AGENT}]\n"));
-    for (name, value) in fields {
-        settings.push_str(&format!("{name} = {value}\n"));
-    }
-    Ok(settings)
+/// Settings that make the built-in agent the project's own, so that `ralph run` works there later.
+fn settings(program: &str, fast: bool, story: Story) -> String {
+    let (recovery, flag) = match story {
+        Story::Recovery => ("\n[recovery]\nenabled = true\n", ", \"--recovery\""),
+        Story::Learning | Story::Broken => ("", ""),
+    };
+    let fast = if fast { format!("env = {{ {FAST} = \"1\" }}\n") } else { String::new() };
+    format!(
+        "{}\n[run]\nagent = \"{AGENT}\"\n{recovery}\n# The built-in agent of this demo.\n[agents.{AGENT}]\n\
+         kind = \"command\"\ncommand = [{}, \"demo-agent\"{flag}]\nmodels = [\"small\", \"medium\", \"large\"]\n\
+         price = {{ small = 0, medium = 0, large = 0 }}\n{fast}",
+        init::Choices::DEFAULT.text(),
+        Value::from(program)
+    )
 }
 
 #[derive(Deserialize)]
@@ -199,7 +166,7 @@ struct PlannedTask {
     files: Vec<String>,
 }
 
-/// Adds the plan to a project. In the broken demo no task depends on another, so that several tasks fail.
+/// In the broken demo no task depends on another, so that several tasks fail.
 fn add_plan(workspace: &mut Workspace, story: Story) -> Result<(), CommandError> {
     let tasks: Vec<PlannedTask> = serde_json::from_str(include_str!("assets/plan.json"))
         .map_err(|error| CommandError::environment(format_args!("the demo's plan: {error}")))?;
@@ -287,13 +254,12 @@ mod tests {
     #[test]
     fn the_settings_name_the_agent_whatever_its_path_holds() {
         let program = "/opt/a \"b\" \\ é/ralph";
-        let text = init::Choices::DEFAULT.text();
-        let text = with_agent(&text, program, Pace::Fast, Story::Learning).unwrap();
+        let text = settings(program, true, Story::Recovery);
         let file = Path::new(".ralph.toml");
         let settings = Settings::parse(file, &text, iter::empty()).unwrap();
         assert_eq!(*settings.run.agent, AGENT);
         let agent = &settings.agents[AGENT];
-        assert_eq!(agent.setup.command, [program, "demo-agent"]);
+        assert_eq!(agent.setup.command, [program, "demo-agent", "--recovery"]);
         assert_eq!(agent.setup.env, [(FAST.to_owned(), "1".to_owned())]);
         assert!(text.starts_with("# Ralph") && text.contains("[run]\nagent = \"demo\"\n"), "{text}");
         assert!(text.trim_end().ends_with("env = { RALPH_DEMO_FAST = \"1\" }"), "{text}");

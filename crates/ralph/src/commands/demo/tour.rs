@@ -75,14 +75,9 @@ fn listing(heading: &str, rows: &[(String, &str)]) -> String {
     let mut text = format!("\n{}\n", paint(BOLD, heading));
     let is_narrow = ui::width() < COLUMNS;
     for (command, what) in rows {
-        let room = match is_narrow {
-            true => "\n      ".to_owned(),
-            false => " ".repeat(36usize.saturating_sub(command.chars().count()).max(2)),
-        };
-        let what = match *what {
-            "" => String::new(),
-            what => format!("{room}{}", paint(DIM, what)),
-        };
+        let space =
+            if is_narrow { "\n      " } else { &" ".repeat(36usize.saturating_sub(command.len()).max(2)) };
+        let what = if what.is_empty() { String::new() } else { format!("{space}{}", paint(DIM, what)) };
         text.push_str(&format!("  {}{what}\n", paint(CYAN, command)));
     }
     text

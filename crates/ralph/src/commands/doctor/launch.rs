@@ -27,7 +27,7 @@ pub fn finding(settings: &Settings, chosen: &str, root: &Path, store: Option<&St
     let agent = build_agent(chosen, &settings.agents).ok()?;
     let run_settings = run::run_settings(settings, Scope::All, &run::Args::default());
     let next = store.and_then(|store| next_model(store, &run_settings, agent.as_ref(), root));
-    // Every strategy starts a task that nothing is known of with the configured model, else the cheapest.
+    // With no task to run no strategy has chosen a model yet: the configured one is shown, else the cheapest.
     let model = next.or(run_settings.model).or_else(|| agent.ladder().first().cloned()).unwrap_or_default();
     let run = &settings.run;
     let budgets = [*run.max_cost_usd, *run.max_cost_usd_per_task, *run.max_cost_usd_per_day];
