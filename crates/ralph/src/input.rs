@@ -54,7 +54,6 @@ pub fn ask(question: &str) -> Option<String> {
     (length > 0).then(|| line.trim().to_owned())
 }
 
-/// A span of time, for flags.
 pub fn span(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "expected seconds or a duration such as 90d, 12h or 30m".into())
 }
@@ -68,7 +67,6 @@ pub fn time(text: &str) -> Result<Timestamp, String> {
         .ok_or_else(|| "expected a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31".into())
 }
 
-/// The text of a file, line by line.
 pub struct Lines {
     name: String,
     text: String,

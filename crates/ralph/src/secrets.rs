@@ -7,28 +7,11 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// Words of a name that promise a secret.
-const WORDS: [&str; 13] = [
-    "key",
-    "apikey",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "pass",
-    "credential",
-    "credentials",
-    "auth",
-    "cookie",
-    "pat",
-];
-/// Parts of names that promise one wherever they stand.
+/// Names of secrets contain one of these as a word, anywhere, or at the end (`apiKey`, `authtoken`).
+const WORDS: [&str; 8] = ["key", "apikey", "token", "passphrase", "pass", "auth", "cookie", "pat"];
 const PARTS: [&str; 4] = ["secret", "password", "passwd", "credential"];
-/// Endings of names in one word: `apiKey`, `authtoken`.
-const ENDINGS: [&str; 5] = ["apikey", "token", "secret", "password", "accesskey"];
+const ENDINGS: [&str; 3] = ["apikey", "token", "accesskey"];
 
-/// Ralph's own variable, which names a task.
 const TASK_KEY: &str = "RALPH_TASK_KEY";
 
 /// Whether something of this name holds a secret: `ANTHROPIC_API_KEY`, `--auth-token`, but not `MAX_TOKENS`.
@@ -53,7 +36,6 @@ pub fn remember_environment(variables: impl Iterator<Item = (OsString, OsString)
     }));
 }
 
-/// Has the secrets of the settings masked from now on.
 pub fn remember_settings(settings: &Settings) {
     let secret = settings.notify.webhook_secret.iter();
     let mut found: Vec<String> = secret.map(|secret| secret.0.clone()).collect();
@@ -64,18 +46,11 @@ pub fn remember_settings(settings: &Settings) {
         let setup = &agent.setup;
         found.extend(setup.env.iter().flat_map(|(name, value)| secrets_in(name, value)));
         for words in [&setup.command, &setup.args] {
-            let flags = words.iter().filter(|word| word.starts_with('-'));
-            found.extend(
-                flags
-                    .filter_map(|flag| flag.split_once('='))
-                    .flat_map(|(name, value)| secrets_in(name, value)),
-            );
-            let pairs = words.iter().zip(words.iter().skip(1));
-            found.extend(
-                pairs
-                    .filter(|(flag, _)| flag.starts_with('-'))
-                    .flat_map(|(flag, value)| secrets_in(flag, value)),
-            );
+            // `--key value` and `--key=value`
+            let next = words.iter().skip(1).map(String::as_str).chain([""]);
+            let flags = words.iter().zip(next).filter(|(flag, _)| flag.starts_with('-'));
+            let pairs = flags.map(|(flag, next)| flag.split_once('=').unwrap_or((flag, next)));
+            found.extend(pairs.flat_map(|(name, value)| secrets_in(name, value)));
         }
     }
     remember_secrets(found);

@@ -31,7 +31,6 @@ use crate::notify::Occasion;
 
 const DEFAULT_AGENT: &str = "claude";
 
-/// A key of `.ralph.toml`.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     pub section: &'static str,
@@ -71,7 +70,6 @@ macro_rules! settings {
         #[derive(Clone, Debug)]
         pub struct Settings {
             $( pub $section: $Section, )+
-            /// The agents that can be used.
             pub agents: BTreeMap<String, AgentSettings>,
             /// What `.ralph.toml` says of each: its fields, and the line of each.
             agent_fields: BTreeMap<String, BTreeMap<String, usize>>,
@@ -292,7 +290,6 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What the setting with this name takes, if there is one.
     pub fn kind(section: &str, name: &str) -> Option<Kind> {
         Self::default().find_mut(section, name).map(|setting| setting.kind())
     }
@@ -302,7 +299,6 @@ impl Settings {
         line.map_or(Source::Default, |line| Source::File { line: *line })
     }
 
-    /// The agent that runs use.
     pub fn agent(&self) -> &str {
         match self.run.agent.as_str() {
             "" => DEFAULT_AGENT,

@@ -34,7 +34,6 @@ pub struct Workspace {
     pub store: Store,
 }
 
-/// Whether this process may only read.
 static READ_ONLY: AtomicBool = AtomicBool::new(false);
 
 /// From now on databases are opened without writing anything.
@@ -122,7 +121,6 @@ impl Workspace {
         )
     }
 
-    /// The settings in force, flags not included.
     pub fn settings(&self) -> Result<Settings, CommandError> {
         let mut settings = Settings::load(&self.project.config(), env::vars_os())?;
         let specs = self.specs()?;
@@ -212,7 +210,6 @@ impl Workspace {
         settings.is_ok_and(|settings| settings.gate.verify.is_some())
     }
 
-    /// Whether any run is under way.
     pub fn has_active_run(&self) -> Result<bool, CommandError> {
         Ok(self.store.open_runs()?.iter().any(is_active))
     }
@@ -226,12 +223,10 @@ impl Workspace {
         Ok(dead.map(|claim| claim.task_id).collect())
     }
 
-    /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task, CommandError> {
         Ok(self.store.task(name)?)
     }
 
-    /// The task that an optional argument names.
     pub fn optional_task(&self, name: Option<&str>) -> Result<Option<Task>, CommandError> {
         name.map(|name| self.task(name)).transpose()
     }
@@ -322,7 +317,6 @@ pub fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
     settings.run.max_attempts.set_spec(attempts, &file);
 }
 
-/// The directory the command works in.
 pub fn start_dir(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
     let Some(dir) = dir else {
         return env::current_dir()
@@ -341,7 +335,6 @@ pub fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// The time so long ago.
 pub fn ago(span: Duration) -> Timestamp {
     let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millis(now().as_millis().saturating_sub(millis))
@@ -351,7 +344,6 @@ pub fn random() -> u64 {
     fastrand::u64(..)
 }
 
-/// There is none here.
 pub fn no_project(here: &Path) -> CommandError {
     let message = format!("no Ralph project found in {} or any directory above it", here.display());
     CommandError::no_plan(message)

@@ -70,7 +70,6 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// A shell that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TargetShell {
     /// Words as they are typed, split at `:` and `=` too.
@@ -174,7 +173,6 @@ fn with_completer(argument: Arg, path: &[String], project: &Arc<Project>) -> Arg
     argument.add(ArgValueCompleter::new(path))
 }
 
-/// What the values of an argument name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Names {
     Tasks,
@@ -187,7 +185,6 @@ enum Names {
     SettingValues,
     Strategies,
     Statuses,
-    /// Where learnings come from.
     Sources,
 }
 
@@ -208,11 +205,9 @@ fn names_of(path: &[String], id: &str) -> Option<Names> {
     })
 }
 
-/// What the command line is about.
 struct Project {
     /// None where the command line is not in a project.
     root: Option<project::Project>,
-    /// The agent that the command line names.
     agent: Option<String>,
     /// The word before the last one: in `config set`, the setting's name.
     before_last: String,

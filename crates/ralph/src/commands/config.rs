@@ -1,6 +1,5 @@
 //! `ralph config …`: the settings in force, where each comes from, and changes to them. Secrets are masked.
 
-use std::env;
 use std::path::Path;
 
 use ralph_core::agent::{AgentKind, Price};
@@ -16,7 +15,7 @@ use crate::secrets::{shown, shown_words};
 use crate::settings::edit::{self, Name};
 use crate::settings::{AGENT_FIELDS, AgentSettings, Settings, Source, format_name, nearest};
 use crate::ui::table::Table;
-use crate::workspace::{Workspace, find, find_settings};
+use crate::workspace::{find, find_settings};
 
 /// The config commands.
 #[derive(Debug, clap::Subcommand)]
@@ -103,7 +102,6 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     }
 }
 
-/// A setting, its value and where that comes from.
 #[derive(Debug, Serialize)]
 pub struct Row {
     section: String,
@@ -111,9 +109,7 @@ pub struct Row {
     /// A text or a list of texts; of agents also tables and flags.
     value: Value,
     source: String,
-    /// The line of `.ralph.toml`, if it comes from there.
     line: Option<usize>,
-    /// What it would be if nothing set it.
     default: Value,
 }
 
@@ -129,7 +125,6 @@ impl Row {
     }
 }
 
-/// All settings, in the order of documentation.
 pub fn rows(settings: &Settings) -> Vec<Row> {
     let defaults = Settings::default();
     let both = settings.all().zip(defaults.all());
@@ -208,7 +203,6 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A value on one line, as TOML has it.
 fn inline(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -258,27 +252,19 @@ fn show(dir: Option<&Path>, all: bool, json: bool) -> CommandResult {
 }
 
 fn unknown(name: &str, rows: &[Row]) -> CommandError {
-    let error = CommandError::usage(format_args!("unknown setting `{name}`"));
+    // The key alone is compared first: a right section makes all names of that section alike.
+    let key = name.rsplit('.').next().unwrap_or(name);
+    let is_section = |row: &&Row| name.rsplit_once('.').is_none_or(|(section, _)| row.section == section);
+    let near_key = nearest(key, rows.iter().filter(is_section).map(|row| row.key));
+    let near_key = rows.iter().filter(is_section).find(|row| Some(row.key) == near_key).map(Row::name);
     let names: Vec<String> = rows.iter().map(Row::name).collect();
-    // Whoever knows the key but not its section is helped first.
-    let of_key = rows.iter().find(|row| row.key == name).map(Row::name);
-    // A right section makes every name alike: then only the keys of that section are compared.
-    let is_section = |section: &str| rows.iter().any(|row| row.section == section);
-    let near = || match name.split_once('.').filter(|(section, _)| is_section(section)) {
-        Some((section, key)) => {
-            let own = rows.iter().filter(|row| row.section == section);
-            let near = nearest(key, own.map(|row| row.key))?;
-            Some(format!("{section}.{near}"))
-        }
-        None => nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
-    };
-    match of_key.or_else(near) {
-        Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
-        None => error.hint("run `ralph config show --all` to see every setting"),
-    }
+    let near_name = || nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+    CommandError::usage(format_args!("unknown setting `{name}`")).hint(match near_key.or_else(near_name) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => "run `ralph config show --all` to see every setting".to_owned(),
+    })
 }
 
-/// The settings' file of a project.
 struct File {
     project: Project,
     text: String,
@@ -305,12 +291,7 @@ impl File {
 
     /// What is in force in place of the file's value, and where it comes from.
     fn overridden(&self, setting: &str) -> Option<Row> {
-        let settings = match self.project.database().exists() {
-            true => Workspace::open_to_read(Some(self.project.root()))
-                .and_then(|workspace| workspace.settings())
-                .ok()?,
-            false => Settings::load(&self.project.config(), env::vars_os()).ok()?,
-        };
+        let (_, settings) = find_settings(Some(self.project.root())).ok()?;
         let mut rows = rows(&settings).into_iter();
         rows.find(|row| row.name() == setting && row.line.is_none() && row.is_set())
     }

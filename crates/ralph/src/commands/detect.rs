@@ -1,6 +1,6 @@
 //! What `ralph init` finds in and around a directory: language, test command, git, agents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ralph_core::files::{Limit, Links, read_text};
@@ -21,14 +21,12 @@ pub struct Survey {
     pub project: Detected,
     /// The program of the test command, where it is not installed.
     pub missing_program: Option<String>,
-    /// Whether the directory is in a git repository.
     pub git: bool,
     /// The root of that repository, where it is above the directory.
     pub repository: Option<PathBuf>,
     /// What would keep Ralph from committing there, and what to do about it.
     pub git_problem: Option<String>,
     pub agents: Vec<AgentHere>,
-    /// Whether there is an AGENTS.md already.
     pub agents_md: bool,
 }
 
@@ -102,7 +100,6 @@ fn commit_problem(git: &Git) -> Option<String> {
     Some(format!("{obstacle}; to fix it: {}", obstacle.fix()))
 }
 
-/// Words that a shell knows itself.
 const BUILT_IN: [&str; 12] =
     ["test", "true", "false", "cd", "set", "exec", "command", ".", "if", "for", "while", "export"];
 
@@ -119,43 +116,17 @@ pub fn missing_program(command: &str, root: &Path) -> Option<String> {
     is_missing.then(|| program.to_owned())
 }
 
-/// What is in a directory: the names of its entries, and the text of those files that [`READ`] names.
-#[derive(Clone, Debug, Default)]
-struct Listing {
+/// The names in a directory; files are read when they are asked for.
+#[derive(Clone, Debug)]
+struct Listing<'r> {
+    root: &'r Path,
     names: BTreeSet<String>,
-    texts: BTreeMap<String, String>,
 }
 
-/// The files whose text matters.
-const READ: [&str; 13] = [
-    "package.json",
-    "pyproject.toml",
-    "requirements.txt",
-    "requirements-dev.txt",
-    "setup.cfg",
-    "tox.ini",
-    "composer.json",
-    "Makefile",
-    "makefile",
-    "GNUmakefile",
-    "justfile",
-    "Justfile",
-    ".justfile",
-];
-
-impl Listing {
-    fn of(root: &Path) -> Self {
-        let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-        let names = entries.take(MOST_ENTRIES);
-        let names: BTreeSet<String> =
-            names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        let read = |name: &str| {
-            let text = read_text(&root.join(name), Links::Follow, Limit::SETTINGS).ok()?;
-            Some((name.to_owned(), text))
-        };
-        let there = READ.into_iter().filter(|name| names.contains(*name));
-        let texts = there.filter_map(read).collect();
-        Self { names, texts }
+impl<'r> Listing<'r> {
+    fn of(root: &'r Path) -> Self {
+        let entries = std::fs::read_dir(root).into_iter().flatten().flatten().take(MOST_ENTRIES);
+        Self { root, names: entries.filter_map(|entry| entry.file_name().into_string().ok()).collect() }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -172,20 +143,18 @@ impl Listing {
         plain.map(|name| (*name).to_owned()).or_else(|| self.names.iter().find(ends).cloned())
     }
 
-    fn text(&self, name: &str) -> &str {
-        self.texts.get(name).map_or("", String::as_str)
+    fn text(&self, name: &str) -> String {
+        read_text(&self.root.join(name), Links::Follow, Limit::SETTINGS).unwrap_or_default()
     }
 
     fn json(&self, name: &str) -> Value {
-        serde_json::from_str(self.text(name)).unwrap_or_default()
+        serde_json::from_str(&self.text(name)).unwrap_or_default()
     }
 }
 
-/// What a directory seems to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Detected {
     pub language: Option<&'static str>,
-    /// The file that says so.
     pub from: Option<String>,
     /// `npm`, `uv`, … where there is a choice.
     pub package_manager: Option<&'static str>,
@@ -197,9 +166,8 @@ pub struct Detected {
 type Tools = (Option<&'static str>, Option<String>);
 
 /// A language, the files by which it is known, and its tools.
-type Language = (&'static str, &'static [&'static str], fn(&Listing) -> Tools);
+type Language = (&'static str, &'static [&'static str], fn(&Listing<'_>) -> Tools);
 
-/// The languages, in the order in which they are looked for.
 const LANGUAGES: [Language; 10] = [
     ("Rust", &["Cargo.toml"], |_| (None, Some("cargo test".into()))),
     ("Go", &["go.mod", "go.work"], |_| (None, Some("go test ./...".into()))),
@@ -233,7 +201,7 @@ const RUNNERS: [(&str, [&str; 3]); 2] = [
 
 /// Guesses. The first language that is found is the project's, and the first test command in that order its tests; `make` and
 /// `just` are asked where no language knows one.
-fn detect(listing: &Listing) -> Detected {
+fn detect(listing: &Listing<'_>) -> Detected {
     let mut found = LANGUAGES.iter().filter_map(|(language, files, tools)| {
         let from = listing.first(files)?;
         let (package_manager, test_command) = tools(listing);
@@ -243,7 +211,7 @@ fn detect(listing: &Listing) -> Detected {
     if first.test_command.is_none() {
         let other = found.find_map(|language| language.test_command);
         let runner = || {
-            let has_test = |files| listing.first(files).is_some_and(|file| has_target(listing.text(&file)));
+            let has_test = |files| listing.first(files).is_some_and(|file| has_target(&listing.text(&file)));
             let runner = RUNNERS.iter().find(|(_, files)| has_test(files));
             runner.map(|(command, _)| (*command).to_owned())
         };
@@ -252,7 +220,7 @@ fn detect(listing: &Listing) -> Detected {
     first
 }
 
-fn node(listing: &Listing) -> Tools {
+fn node(listing: &Listing<'_>) -> Tools {
     let locks = [
         ("pnpm-lock.yaml", "pnpm"),
         ("yarn.lock", "yarn"),
@@ -277,7 +245,7 @@ fn node(listing: &Listing) -> Tools {
     (Some(manager), has_script.then_some(command))
 }
 
-fn python(listing: &Listing) -> Tools {
+fn python(listing: &Listing<'_>) -> Tools {
     let project = listing.text("pyproject.toml");
     let manager = match () {
         () if listing.has("uv.lock") || project.contains("[tool.uv") => Some("uv"),
@@ -310,7 +278,7 @@ fn python(listing: &Listing) -> Tools {
     (manager, Some(command))
 }
 
-fn ruby(listing: &Listing) -> Tools {
+fn ruby(listing: &Listing<'_>) -> Tools {
     let command = match () {
         () if listing.has("spec") || listing.has(".rspec") => "rspec",
         () if listing.has("test") && listing.has("Rakefile") => "rake test",
@@ -320,7 +288,7 @@ fn ruby(listing: &Listing) -> Tools {
     (None, Some(format!("{prefix}{command}")))
 }
 
-fn php(listing: &Listing) -> Tools {
+fn php(listing: &Listing<'_>) -> Tools {
     let script = &listing.json("composer.json")["scripts"]["test"];
     let unit = listing.first(&["phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"]);
     let command = match script {
@@ -349,15 +317,14 @@ fn has_target(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A listing of names, each with a text after `=` where it matters.
-    fn listing(entries: &[&str]) -> Listing {
-        let mut listing = Listing::default();
+    /// What is detected among these files, each with a text after `=` where it matters.
+    fn detected(entries: &[&str]) -> Detected {
+        let root = tempfile::tempdir().unwrap();
         for entry in entries {
             let (name, text) = entry.split_once('=').unwrap_or((entry, ""));
-            listing.names.insert(name.to_owned());
-            listing.texts.insert(name.to_owned(), text.to_owned());
+            std::fs::write(root.path().join(name), text).unwrap();
         }
-        listing
+        detect(&Listing::of(root.path()))
     }
 
     #[test]
@@ -421,7 +388,7 @@ mod tests {
             (&["README.md"], "", "", ""),
             (&[], "", "", ""),
         ] {
-            let found = detect(&listing(files));
+            let found = detected(files);
             assert_eq!(found.language.unwrap_or(""), language, "{files:?}");
             assert_eq!(found.package_manager.unwrap_or(""), manager, "{files:?}");
             assert_eq!(found.test_command.unwrap_or_default(), command, "{files:?}");

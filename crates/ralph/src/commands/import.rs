@@ -19,7 +19,6 @@ use crate::ui::progress::waiting;
 use crate::ui::style::Standing;
 use crate::workspace::{Workspace, now, random, start_dir};
 
-/// How many tasks of a kind are listed.
 const LISTED: usize = 20;
 
 /// Import a plan from a file.

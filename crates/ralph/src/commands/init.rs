@@ -96,7 +96,6 @@ fn project_above(root: &Path) -> Option<Project> {
     Project::find(root).filter(|project| project.root() != root)
 }
 
-/// Whether a separate project is wanted below another one.
 fn wants_separate(above: &Project, args: &Args) -> Result<bool, CommandError> {
     let message = format!("this directory is inside the Ralph project at {}", above.root().display());
     if !args.asks() {
@@ -191,7 +190,6 @@ fn report_existing(project: &Project, args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was found, before the questions.
 fn describe(survey: &Survey) -> String {
     let git = if survey.git { "repository" } else { "none" };
     format!("  Language  {}\n  Git       {git}\n  Agents    {}\n\n", language(survey), agents(survey))
@@ -219,7 +217,6 @@ fn agents(survey: &Survey) -> String {
     }
 }
 
-/// Columns before the text of a row.
 const INDENT: usize = 13;
 
 /// What was chosen and written, and what comes next.
@@ -302,13 +299,10 @@ fn agents_md(choices: &Choices) -> String {
 /// What goes into a new `.ralph.toml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
-    /// The agent, if one was found or named.
     pub agent: Option<String>,
     /// The gate of tasks that have none of their own.
     pub verify: Option<String>,
-    /// Whether finished work is committed.
     pub commit: bool,
-    /// Whether AGENTS.md is kept.
     pub agents_md: bool,
 }
 
@@ -344,7 +338,6 @@ impl Choices {
         lines
     }
 
-    /// The settings by name, for programs.
     pub fn settings(&self) -> Map<String, Value> {
         let lines = self.lines().into_iter();
         lines.map(|(table, key, value, _)| (format!("{table}.{key}"), value)).collect()
@@ -367,7 +360,6 @@ impl Choices {
     }
 }
 
-/// Asks about everything that was found.
 fn ask(survey: &Survey, root: &Path) -> Result<Choices, CommandError> {
     let mut choices = Choices::of(survey);
     choices.agent = Some(ask_agent(survey, choices.agent.as_deref())?);
@@ -414,7 +406,6 @@ fn ask_gate(survey: &Survey, root: &Path) -> Result<Option<String>, CommandError
     Ok(Some(answer))
 }
 
-/// A question that is answered with yes or no.
 fn ask_yes(question: &str, default: bool) -> Result<bool, CommandError> {
     let choice = if default { "Y/n" } else { "y/N" };
     loop {

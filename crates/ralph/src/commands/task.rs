@@ -295,7 +295,6 @@ fn edit(workspace: &mut Workspace, args: EditArgs) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The words of a list with commas.
 fn words(text: &str) -> Vec<String> {
     let words = text.split(',').map(str::trim);
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -471,7 +470,6 @@ fn skipped_tasks(workspace: &Workspace) -> Result<Vec<PlanNode>, CommandError> {
     Ok(plan)
 }
 
-/// Runs the gate of a task that is to be marked as done.
 fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     let settings = workspace.settings()?;
     let name = task.name();

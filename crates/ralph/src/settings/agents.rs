@@ -8,7 +8,6 @@ use toml_edit::{Item, TableLike};
 use super::load::{nearest, suggest};
 use crate::command_error::CommandError;
 
-/// A field of `[agents.NAME]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     pub name: &'static str,
@@ -43,7 +42,6 @@ pub const FIELDS: [Field; 9] = [
     field("fallback", "Fallback agents for this agent, in order. `[run] fallback` takes precedence."),
 ];
 
-/// What a `command` may print.
 pub const FORMATS: [(&str, OutputFormat); 5] = [
     ("text", OutputFormat::Text),
     ("claude", OutputFormat::Claude),

@@ -52,7 +52,6 @@ impl Name {
         is_whole.then(|| Self { table, key: key.to_owned() })
     }
 
-    /// The name of the agent whose setting it is.
     pub fn agent(&self) -> Option<&str> {
         match &self.table[..] {
             [agents, name] if agents == "agents" => Some(name),

@@ -89,7 +89,6 @@ fn defined_twice(text: &str, line: usize) -> Option<(String, usize)> {
     Some((twice, first + 1))
 }
 
-/// The sections there are, `agents` included.
 fn sections() -> Vec<&'static str> {
     let mut sections: Vec<&str> = KEYS.iter().map(|key| key.section).collect();
     sections.push("agents");

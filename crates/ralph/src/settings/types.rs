@@ -142,7 +142,6 @@ pub enum Kind {
     FlagOrPath,
     Choice(fn() -> Vec<&'static str>),
     Words,
-    /// A list of some of these words.
     Choices(fn() -> Vec<&'static str>),
 }
 
@@ -427,7 +426,6 @@ fn is_no_file(path: &str) -> bool {
         || matches!(parts.last(), Some(&"" | &"." | &"..")) && !path.is_empty()
 }
 
-/// Text that is never shown.
 #[derive(Clone, Debug)]
 pub struct Secret(pub String);
 

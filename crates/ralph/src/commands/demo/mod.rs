@@ -62,7 +62,6 @@ impl Args {
     }
 }
 
-/// Which of its stories the demo tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Story {
     /// A to-do list: one task is done at the second attempt, and another learns from it.
@@ -71,6 +70,11 @@ enum Story {
     Broken,
     /// A greeter, its plan in a file: a task fails, and so does its fix.
     Recovery,
+}
+
+/// The parts of a text, each below its name in brackets.
+fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("\n[").skip(1).filter_map(|part| part.split_once("]\n"))
 }
 
 pub fn run(args: &Args) -> CommandResult {

@@ -17,7 +17,6 @@ use crate::command_error::CommandError;
 use crate::commands::{import, init};
 use crate::workspace::{Workspace, now, random};
 
-/// The agent's name in the project's settings.
 const AGENT: &str = "demo";
 /// Set in the agent's environment when it is to work without pauses.
 pub const FAST: &str = "RALPH_DEMO_FAST";
@@ -25,7 +24,6 @@ pub const SPEC: &str = "specs/greeter";
 /// What a broken project's tests begin with.
 const MISSING: &str = "\ntodo-check --version || exit 1\n";
 
-/// Embeds files of `assets/`, each by its path there.
 macro_rules! assets {
     ($($path:literal)+) => {
         &[$( ($path, include_str!(concat!("assets/", $path))), )+]
@@ -127,7 +125,6 @@ fn fill(root: &Path, fast: bool, story: Story) -> Result<Scratch, CommandError> 
     Ok(Scratch { root: root.to_owned(), no_git: start_repository(root, first_commit).err() })
 }
 
-/// Writes a file and the directories above it.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;

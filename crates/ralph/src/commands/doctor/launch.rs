@@ -15,7 +15,6 @@ use crate::secrets::{shown, shown_words};
 use crate::settings::{Settings, build_agent};
 use crate::workspace::now;
 
-/// Characters of one argument or value; longer ones are cut.
 const SHOWN: usize = 60;
 /// Variables of the attempt, which every agent gets.
 const OF_THE_ATTEMPT: &str = "RALPH_";
@@ -66,7 +65,6 @@ fn next_model(store: &Store, settings: &RunSettings, agent: &dyn Agent, root: &P
     Some(decision.choice.model)
 }
 
-/// The command line, the variables, and where the prompt goes.
 fn lines(launch: &Launch, agent: &dyn Agent) -> Vec<String> {
     let words = std::iter::once(&launch.program).chain(&launch.args);
     let words = shown_words(words.map(String::as_str), SHOWN);

@@ -1,4 +1,4 @@
-//! The machine: git and whether it is ready for what [git] asks of it, disk, sandbox, clock.
+//! The machine: git and whether it is ready for what [git] asks of it, disk, clock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -41,7 +41,6 @@ pub fn findings(
     vec![
         git(root, project.map(Project::root), interrupt),
         disk(dir.as_deref().unwrap_or(root)),
-        sandbox(root),
         clock(now(), newest),
     ]
 }
@@ -147,46 +146,6 @@ fn judge_room(free: u64, path: &Path) -> Finding {
     }
 }
 
-/// Programs that can confine another.
-const CONFINERS: [&str; 3] =
-    [if cfg!(target_os = "macos") { "sandbox-exec" } else { "bwrap" }, "docker", "podman"];
-
-/// What this machine offers to confine an agent with: good to know, nothing more.
-fn sandbox(dir: &Path) -> Finding {
-    let read_number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<i64>().ok();
-    let landlock = || {
-        let modules = std::fs::read_to_string("/sys/kernel/security/lsm").ok()?;
-        Some(modules.trim().split(',').any(|name| name == "landlock"))
-    };
-    let mut offers = Vec::new();
-    if cfg!(target_os = "linux") {
-        offers.push(("user namespaces", user_namespaces(read_number)));
-        offers.push(("landlock", landlock()));
-    }
-    let search = search_path();
-    offers.extend(CONFINERS.map(|program| (program, Some(find(program, dir, search.as_ref()).is_some()))));
-    Finding::ok("sandbox", list_offers(&offers))
-}
-
-/// Whether anybody may make a user namespace: room for some, and nothing that forbids it.
-fn user_namespaces(read: impl Fn(&str) -> Option<i64>) -> Option<bool> {
-    let room = read("/proc/sys/user/max_user_namespaces")?;
-    let allowed = read("/proc/sys/kernel/unprivileged_userns_clone").unwrap_or(1);
-    let restricted = read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").unwrap_or(0);
-    Some(room > 0 && allowed != 0 && restricted == 0)
-}
-
-/// Offers that are there, that are not, and of which that cannot be seen.
-fn list_offers(offers: &[(&str, Option<bool>)]) -> String {
-    let labels = [(Some(true), ""), (Some(false), "not installed: "), (None, "cannot tell: ")];
-    let parts = labels.iter().filter_map(|(wanted, label)| {
-        let names = offers.iter().filter(|(_, seen)| seen == wanted);
-        let names: Vec<&str> = names.map(|(name, _)| *name).collect();
-        (!names.is_empty()).then(|| format!("{label}{}", names.join(", ")))
-    });
-    parts.collect::<Vec<_>>().join("; ")
-}
-
 /// Whether now is after what was recorded last: time that went back would put new attempts before old ones.
 fn clock(now: Timestamp, newest: Option<Timestamp>) -> Finding {
     match newest {
@@ -221,28 +180,6 @@ mod tests {
             assert_eq!(judge_room(free, Path::new("/x")).level, level, "{free}");
         }
         assert_eq!(judge_room(12_300_000_000, Path::new("/x")).message, "12.3 GB free");
-    }
-
-    #[test]
-    fn offers_are_told_apart() {
-        let offers = [("a", Some(true)), ("b", Some(false)), ("c", None), ("d", Some(true))];
-        assert_eq!(list_offers(&offers), "a, d; not installed: b; cannot tell: c");
-    }
-
-    #[test]
-    fn namespaces_need_room_and_permission() {
-        let seen = |room: Option<i64>, clone: Option<i64>, restricted: Option<i64>| {
-            user_namespaces(|path| match path {
-                "/proc/sys/user/max_user_namespaces" => room,
-                "/proc/sys/kernel/unprivileged_userns_clone" => clone,
-                _ => restricted,
-            })
-        };
-        assert_eq!(seen(None, None, None), None);
-        assert_eq!(seen(Some(100), None, None), Some(true));
-        assert_eq!(seen(Some(0), None, None), Some(false));
-        assert_eq!(seen(Some(100), Some(0), None), Some(false));
-        assert_eq!(seen(Some(100), Some(1), Some(1)), Some(false));
     }
 
     #[test]

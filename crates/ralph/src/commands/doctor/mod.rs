@@ -125,10 +125,9 @@ fn read_settings(
 
 const LENGTH: usize = 600;
 
-/// The heading under which a check is shown.
 fn heading(check: &str) -> &'static str {
     match check {
-        "git" | "disk" | "sandbox" | "clock" => "Machine",
+        "git" | "disk" | "clock" => "Machine",
         "agent" | "agents" | "launch" | "credentials" => "Agents",
         _ => "Project",
     }
@@ -140,7 +139,6 @@ pub enum Level {
     Ok,
     /// A run works, but not as well as it could.
     Warning,
-    /// A run would not work.
     Error,
 }
 
@@ -190,7 +188,6 @@ fn word(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }
 
-/// No line of text is broken narrower than this.
 const NARROWEST: usize = 30;
 
 /// Findings as people read them: under headings, marks and names in columns, each fix right below its problem.

@@ -18,7 +18,6 @@ use crate::settings::Settings;
 use crate::workspace::now;
 
 const NEXT_RUN: &str = "nothing to do: the next `ralph run` cleans them up";
-/// Tasks, runs or processes that one finding names.
 const NAMED: usize = 5;
 
 pub fn findings(
@@ -109,12 +108,10 @@ fn name(store: &Store, claim: &Claim) -> String {
     format!("task {name}")
 }
 
-/// The first few, and how many more there are.
 fn list(names: impl Iterator<Item = String>) -> String {
     few(&names.collect::<Vec<_>>(), NAMED)
 }
 
-/// What there is to say of the gates of tasks that are not finished.
 fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>, StoreError> {
     let gates = open_gates(store, settings.gate.verify.as_deref())?;
     let mut findings: Vec<Finding> = unready_gates(&gates, root)

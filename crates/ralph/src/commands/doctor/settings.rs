@@ -76,7 +76,6 @@ fn summary(settings: &Settings, file: &Path) -> Finding {
     Finding::ok("settings", message).with(elsewhere)
 }
 
-/// What in the file is a secret, by name.
 fn secret_names(settings: &Settings) -> Vec<String> {
     let plain = settings.all().filter_map(|(key, setting)| {
         let shown = setting.shown_text()?;

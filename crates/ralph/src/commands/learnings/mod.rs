@@ -152,12 +152,10 @@ fn ids(learnings: &[Learning]) -> Vec<LearningId> {
     learnings.iter().map(|l| l.id.clone()).collect()
 }
 
-/// A stored text as a cell of a table.
 fn cell(text: &str) -> String {
     one_line(text, 500)
 }
 
-/// What was done to a learning, in one line that fits.
 fn print_done(doing: &str, workspace: &Workspace, id: &LearningId) {
     let content = workspace.store.learning(id.as_str()).map(|l| l.content);
     let content = cell(&content.unwrap_or_default());

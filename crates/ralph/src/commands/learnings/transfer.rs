@@ -135,7 +135,6 @@ pub struct ExportArgs {
     json: bool,
 }
 
-/// A learning as files have it.
 #[derive(Serialize)]
 struct Line<'l> {
     id: &'l LearningId,

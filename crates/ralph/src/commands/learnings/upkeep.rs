@@ -148,7 +148,6 @@ pub struct MergeArgs {
     json: bool,
 }
 
-/// A merge that was made, or would be.
 #[derive(Serialize)]
 struct MergeReport {
     into: Option<LearningId>,

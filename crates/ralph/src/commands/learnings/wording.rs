@@ -37,7 +37,6 @@ impl Wording {
         std::mem::take(&mut self.masked)
     }
 
-    /// Prints a note if anything was masked.
     pub fn note_masked(&mut self) {
         if self.take_masked() {
             output::note(format_args!("masked a possible secret; it is stored as {MASK}"));
