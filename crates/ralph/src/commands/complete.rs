@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use clap::{Arg, Command, CommandFactory, ValueEnum, ValueHint};
+use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete};
 use ralph_core::model::{Source, Status, Strategy};
@@ -64,20 +64,10 @@ pub fn script(args: &ScriptArgs) -> CommandResult {
 pub struct Args {
     /// Whose words these are.
     #[arg(value_enum)]
-    shell: TargetShell,
+    shell: Shell,
     /// The command line up to the cursor, `ralph` included.
     #[arg(last = true)]
     words: Vec<OsString>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TargetShell {
-    /// Words as they are typed, split at `:` and `=` too.
-    Bash,
-    /// Words without quotes; wants descriptions after a colon.
-    Zsh,
-    /// Words without quotes but for the last; wants descriptions after a tab.
-    Fish,
 }
 
 pub fn run(args: &Args) -> CommandResult {
@@ -211,17 +201,20 @@ struct Project {
     agent: Option<String>,
     /// The word before the last one: in `config set`, the setting's name.
     before_last: String,
-    settings: OnceLock<Settings>,
+    /// The settings; where they cannot be read, the defaults.
+    settings: Settings,
 }
 
 impl Project {
     fn of(words: &[String]) -> Self {
         let dir = option(words, &["--dir", "-C"]).map(|dir| below_home(&dir));
+        let root = find(dir.as_deref()).ok();
+        let file = root.as_ref().map(project::Project::config).unwrap_or_default();
         Self {
-            root: find(dir.as_deref()).ok(),
+            root,
             agent: option(words, &["--agent"]),
             before_last: words.iter().rev().nth(1).cloned().unwrap_or_default(),
-            settings: OnceLock::new(),
+            settings: Settings::load(&file, std::env::vars_os()).unwrap_or_default(),
         }
     }
 
@@ -250,7 +243,7 @@ impl Project {
 
     /// Names of agents, with their program.
     fn agents(&self) -> Vec<CompletionCandidate> {
-        let agents = self.settings().agents.iter().map(|(name, agent)| {
+        let agents = self.settings.agents.iter().map(|(name, agent)| {
             let command = agent.setup.command.iter().map(String::as_str);
             candidate(name, shown_words(command, COMMAND_CHARS).join(" "))
         });
@@ -259,7 +252,7 @@ impl Project {
 
     /// Models of the agent that is named, else of the one that runs use.
     fn models(&self) -> Vec<CompletionCandidate> {
-        let settings = self.settings();
+        let settings = &self.settings;
         let agent = self.agent.as_deref().unwrap_or(settings.agent());
         let models = settings.agents.get(agent).map(|agent| agent.setup.models.iter());
         models.into_iter().flatten().map(|model| candidate(model, agent.to_owned())).collect()
@@ -270,19 +263,11 @@ impl Project {
         let name =
             |section: &str, key: &str, doc: &str| candidate(format!("{section}.{key}"), doc.to_owned());
         let plain = KEYS.iter().map(|key| name(key.section, key.name, key.doc));
-        let agents = self.settings().agents.keys().flat_map(|agent| {
+        let agents = self.settings.agents.keys().flat_map(|agent| {
             let section = format!("agents.{agent}");
             AGENT_FIELDS.iter().map(move |field| name(&section, field.name, field.doc))
         });
         plain.chain(agents).collect()
-    }
-
-    /// The settings; where they cannot be read, those that need no file.
-    fn settings(&self) -> &Settings {
-        self.settings.get_or_init(|| {
-            let file = self.root.as_ref().map(project::Project::config).unwrap_or_default();
-            Settings::load(&file, std::env::vars_os()).unwrap_or_default()
-        })
     }
 
     fn stored(&self, ask: impl FnOnce(&Store) -> Result<Vec<Named>>) -> Vec<CompletionCandidate> {
@@ -334,11 +319,11 @@ struct Typed {
 
 impl Typed {
     /// What a shell means by its words.
-    fn read(shell: TargetShell, mut words: Vec<String>) -> Self {
-        if shell == TargetShell::Bash {
+    fn read(shell: Shell, mut words: Vec<String>) -> Self {
+        if shell == Shell::Bash {
             return Self::of_bash(&words);
         }
-        if let Some(last) = words.last_mut().filter(|_| shell == TargetShell::Fish) {
+        if let Some(last) = words.last_mut().filter(|_| shell == Shell::Fish) {
             *last = unquoted(last);
         }
         Self { words, kept: 0, is_quoted: false }
@@ -369,7 +354,7 @@ impl Typed {
     }
 
     /// The answer: who completes, then what fits, a line each.
-    fn write(&self, shell: TargetShell, answer: &Answer) -> String {
+    fn write(&self, shell: Shell, answer: &Answer) -> String {
         let words = match answer {
             Answer::Files => return "files\n".into(),
             Answer::Dirs => return "dirs\n".into(),
@@ -379,20 +364,20 @@ impl Typed {
         format!("words\n{}", lines.collect::<String>())
     }
 
-    fn line(&self, shell: TargetShell, candidate: &CompletionCandidate) -> String {
+    fn line(&self, shell: Shell, candidate: &CompletionCandidate) -> String {
         let word = word(candidate);
         let about = candidate.get_help().map(ToString::to_string).unwrap_or_default();
         let about = one_line(about.lines().next().unwrap_or_default(), ABOUT_CHARS);
         match shell {
-            TargetShell::Bash => {
+            Shell::Bash => {
                 let rest = word.get(self.kept..).unwrap_or_default();
                 if self.is_quoted { rest.to_owned() } else { escaped(rest) }
             }
-            TargetShell::Zsh => {
+            Shell::Zsh => {
                 let word = word.replace(':', "\\:");
                 if about.is_empty() { word } else { format!("{word}:{about}") }
             }
-            TargetShell::Fish => format!("{word}\t{about}"),
+            _ => format!("{word}\t{about}"),
         }
     }
 }
@@ -526,7 +511,7 @@ mod tests {
             (&["ralph", "a", ":", ""], &["ralph", "a:", ""], 0),
             (&["ralph", "'a b'", "\"c"], &["ralph", "a b", "c"], 0),
         ] {
-            let typed = Typed::read(TargetShell::Bash, pieces.iter().map(|&word| word.into()).collect());
+            let typed = Typed::read(Shell::Bash, pieces.iter().map(|&word| word.into()).collect());
             assert_eq!(typed.words, words);
             assert_eq!(typed.kept, kept, "{pieces:?}");
         }
@@ -536,11 +521,11 @@ mod tests {
     fn every_shell_gets_its_own_form() {
         let answer = Answer::Words(vec![candidate("a:b#1", "The\ttitle".into())]);
         for (shell, words, expected) in [
-            (TargetShell::Bash, &["ralph", "a"][..], "words\na:b\\#1\n"),
-            (TargetShell::Bash, &["ralph", "a", ":"], "words\nb\\#1\n"),
-            (TargetShell::Bash, &["ralph", "'a"], "words\na:b#1\n"),
-            (TargetShell::Zsh, &["ralph", "a"], "words\na\\:b#1:The title\n"),
-            (TargetShell::Fish, &["ralph", "a"], "words\na:b#1\tThe title\n"),
+            (Shell::Bash, &["ralph", "a"][..], "words\na:b\\#1\n"),
+            (Shell::Bash, &["ralph", "a", ":"], "words\nb\\#1\n"),
+            (Shell::Bash, &["ralph", "'a"], "words\na:b#1\n"),
+            (Shell::Zsh, &["ralph", "a"], "words\na\\:b#1:The title\n"),
+            (Shell::Fish, &["ralph", "a"], "words\na:b#1\tThe title\n"),
         ] {
             let typed = Typed::read(shell, words.iter().map(|&word| word.into()).collect());
             assert_eq!(typed.write(shell, &answer), expected);

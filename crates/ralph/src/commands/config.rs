@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use ralph_core::agent::{AgentKind, Price};
+use ralph_core::agent::AgentKind;
 use ralph_core::project::Project;
 use ralph_core::text::one_line;
 use serde::Serialize;
 use serde_json::{Value, json};
+use toml_edit::ser::ValueSerializer;
 
 use super::run::Crew;
 use crate::command_error::{CommandError, CommandResult};
@@ -104,12 +105,12 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
 
 #[derive(Debug, Serialize)]
 pub struct Row {
-    section: String,
-    key: &'static str,
+    pub section: String,
+    pub key: &'static str,
     /// A text or a list of texts; of agents also tables and flags.
-    value: Value,
+    pub value: Value,
     source: String,
-    line: Option<usize>,
+    pub line: Option<usize>,
     default: Value,
 }
 
@@ -168,7 +169,7 @@ fn agent_value(agent: &AgentSettings, field: &str) -> Value {
         "skip_permissions" if !is_command => setup.skip_permissions.into(),
         "price" => {
             let prices = setup.prices.iter();
-            prices.map(|(model, price)| (model.clone(), price_table(price))).collect()
+            prices.map(|(model, price)| (model.clone(), json!(price))).collect()
         }
         "env" => {
             let env = setup.env.iter();
@@ -183,38 +184,12 @@ fn agent_value(agent: &AgentSettings, field: &str) -> Value {
     }
 }
 
-fn price_table(price: &Price) -> Value {
-    let amounts = [
-        ("input", Some(price.input)),
-        ("output", Some(price.output)),
-        ("cache_read", price.cache_read),
-        ("cache_write", price.cache_write),
-    ];
-    let known = amounts.iter().filter_map(|(name, amount)| Some((*name, (*amount)?)));
-    known.map(|(name, amount)| (name.to_owned(), Value::from(amount))).collect()
-}
-
 /// A value as text: words as they are, the rest as TOML has it; none where there is no value.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
-        other => Some(inline(other)),
-    }
-}
-
-fn inline(value: &Value) -> String {
-    match value {
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(inline).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(table) => {
-            let pair = |(name, value)| format!("{} = {}", toml_edit::Key::new(name), inline(value));
-            let pairs: Vec<String> = table.iter().map(pair).collect();
-            format!("{{ {} }}", pairs.join(", "))
-        }
-        other => other.to_string(),
+        other => Some(other.serialize(ValueSerializer::new()).ok()?.to_string()),
     }
 }
 
@@ -252,14 +227,21 @@ fn show(dir: Option<&Path>, all: bool, json: bool) -> CommandResult {
 }
 
 fn unknown(name: &str, rows: &[Row]) -> CommandError {
-    // The key alone is compared first: a right section makes all names of that section alike.
-    let key = name.rsplit('.').next().unwrap_or(name);
-    let is_section = |row: &&Row| name.rsplit_once('.').is_none_or(|(section, _)| row.section == section);
-    let near_key = nearest(key, rows.iter().filter(is_section).map(|row| row.key));
-    let near_key = rows.iter().filter(is_section).find(|row| Some(row.key) == near_key).map(Row::name);
-    let names: Vec<String> = rows.iter().map(Row::name).collect();
-    let near_name = || nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
-    CommandError::usage(format_args!("unknown setting `{name}`")).hint(match near_key.or_else(near_name) {
+    let section = name.rsplit_once('.').map(|(section, _)| section);
+    let rows_there: Vec<&Row> =
+        rows.iter().filter(|row| section.is_none_or(|section| row.section == section)).collect();
+    let near = match rows_there.is_empty() {
+        // A right section makes all its names alike: only the keys are compared then.
+        false => {
+            let key = nearest(name.rsplit('.').next().unwrap_or(name), rows_there.iter().map(|row| row.key));
+            rows_there.iter().find(|row| Some(row.key) == key).map(|row| row.name())
+        }
+        true => {
+            let names: Vec<String> = rows.iter().map(Row::name).collect();
+            nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+        }
+    };
+    CommandError::usage(format_args!("unknown setting `{name}`")).hint(match near {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "run `ralph config show --all` to see every setting".to_owned(),
     })

@@ -190,16 +190,28 @@ pub trait SettingType: Sized {
     fn show(&self) -> Value;
 }
 
-impl SettingType for String {
-    const KIND: Kind = Kind::Text;
+/// Types that the standard library reads and writes.
+macro_rules! plain {
+    ($( $type:ty: $kind:expr, $is_valid:expr; )+) => {
+        $( impl SettingType for $type {
+            const KIND: Kind = $kind;
 
-    fn parse(text: &str) -> Option<Self> {
-        Some(text.to_owned())
-    }
+            fn parse(text: &str) -> Option<Self> {
+                text.parse().ok().filter($is_valid)
+            }
 
-    fn show(&self) -> Value {
-        self.as_str().into()
-    }
+            fn show(&self) -> Value {
+                self.to_string().into()
+            }
+        } )+
+    };
+}
+
+plain! {
+    String: Kind::Text, |_| true;
+    bool: Kind::Flag, |_| true;
+    u32: Kind::CountOrZero, |_| true;
+    f64: Kind::Number, |n: &f64| n.is_finite() && *n > 0.0;
 }
 
 /// A setting that may be absent. Empty text means the same.
@@ -231,44 +243,6 @@ impl SettingType for Count {
 
     fn show(&self) -> Value {
         self.0.show()
-    }
-}
-
-impl SettingType for u32 {
-    const KIND: Kind = Kind::CountOrZero;
-
-    fn parse(text: &str) -> Option<Self> {
-        let n = text.parse::<u64>().ok()?;
-        Some(u32::try_from(n).unwrap_or(u32::MAX))
-    }
-
-    fn show(&self) -> Value {
-        self.to_string().into()
-    }
-}
-
-impl SettingType for f64 {
-    const KIND: Kind = Kind::Number;
-
-    fn parse(text: &str) -> Option<Self> {
-        let n = text.parse::<f64>().ok();
-        n.filter(|n| n.is_finite() && *n > 0.0)
-    }
-
-    fn show(&self) -> Value {
-        self.to_string().into()
-    }
-}
-
-impl SettingType for bool {
-    const KIND: Kind = Kind::Flag;
-
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn show(&self) -> Value {
-        self.to_string().into()
     }
 }
 

@@ -8,12 +8,13 @@ use std::path::Path;
 use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::project::Project;
 use ralph_core::text::{MASK, shell_word};
+use serde_json::Value;
 
 use super::{Finding, database, word};
 use crate::command_error::CommandError;
+use crate::commands::config::{Row, rows};
 use crate::commands::run;
 use crate::notify::is_url;
-use crate::secrets::is_secret;
 use crate::settings::{PREFIX, Settings, Source};
 use crate::ui::format::counted;
 
@@ -76,24 +77,23 @@ fn summary(settings: &Settings, file: &Path) -> Finding {
     Finding::ok("settings", message).with(elsewhere)
 }
 
+/// The names of secrets in the file. Whoever knows the address of a webhook can post there.
 fn secret_names(settings: &Settings) -> Vec<String> {
-    let plain = settings.all().filter_map(|(key, setting)| {
-        let shown = setting.shown_text()?;
-        // Whoever knows the address of a webhook can post there.
-        let secret = shown.contains(MASK) || key.name == "webhook" && !shown.is_empty();
-        (setting.source().line().is_some() && secret).then(|| format!("[{}] {}", key.section, key.name))
-    });
-    let of_agents = settings
-        .agents
-        .iter()
-        .filter(|(name, _)| settings.agent_source(name, "env").line().is_some())
-        .flat_map(|(name, agent)| {
-            let secrets = agent.setup.env.iter();
-            secrets
-                .filter(|(variable, value)| is_secret(variable, value))
-                .map(move |(variable, _)| format!("[agents.{name}] env {variable}"))
-        });
-    plain.chain(of_agents).collect()
+    let mut names = Vec::new();
+    for Row { section, key, value, .. } in rows(settings).into_iter().filter(|row| row.line.is_some()) {
+        match value {
+            Value::Object(env) => {
+                let secrets = env.into_iter().filter(|(_, value)| value.to_string().contains(MASK));
+                names.extend(secrets.map(|(name, _)| format!("[{section}] {key} {name}")));
+            }
+            Value::Null => {}
+            value if key == "webhook" || value.to_string().contains(MASK) => {
+                names.push(format!("[{section}] {key}"));
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 fn secrets(settings: &Settings, file: &Path) -> Option<Finding> {
