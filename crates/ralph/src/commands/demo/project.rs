@@ -1,26 +1,25 @@
 //! The scratch project: a directory, a small shell program without its parts, settings, a plan, a repository.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, iter};
 
-use ralph_core::model::{Key, NewTask, Phase, TaskId};
 use ralph_core::project::Project;
-use serde::Deserialize;
 use toml_edit::Value;
 
 use super::Story;
 use crate::command_error::CommandError;
 use crate::commands::{import, init};
-use crate::workspace::{Workspace, now, random};
+use crate::workspace::Workspace;
 
 const AGENT: &str = "demo";
 /// Set in the agent's environment when it is to work without pauses.
 pub const FAST: &str = "RALPH_DEMO_FAST";
 pub const SPEC: &str = "specs/greeter";
+/// The plan of the to-do list.
+const PLAN: &str = "plan.jsonl";
 /// What a broken project's tests begin with.
 const MISSING: &str = "\ntodo-check --version || exit 1\n";
 
@@ -32,7 +31,7 @@ macro_rules! assets {
 
 /// Everything that is written to a scratch project, by Ralph or by the agent.
 const ASSETS: &[(&str, &str)] = assets! {
-    "gitignore" "README.first.md" "README.md" "todo.first.sh" "todo.sh"
+    "gitignore" "README.first.md" "README.md" "plan.jsonl" "todo.first.sh" "todo.sh"
     "lib/store.sh" "lib/list.sh" "lib/count.first.sh" "lib/count.sh" "lib/done.first.sh" "lib/done.sh"
     "tests/lib.sh" "tests/store.sh" "tests/list.sh" "tests/count.sh" "tests/done.sh" "tests/command.sh"
     "greeter/gitignore" "greeter/README.first.md" "greeter/README.md" "greeter/tasks.md"
@@ -51,8 +50,8 @@ pub fn asset(path: &str) -> &'static str {
 /// What is there before any task is done, by its path in the project. The tests are the gates: no task changes them.
 fn first_files(story: Story) -> impl Iterator<Item = (String, &'static str)> {
     let (prefix, plan) = match story {
-        Story::Recovery => ("greeter/", Some((format!("{SPEC}/tasks.md"), asset("greeter/tasks.md")))),
-        Story::Learning | Story::Broken => ("", None),
+        Story::Recovery => ("greeter/", (format!("{SPEC}/tasks.md"), asset("greeter/tasks.md"))),
+        Story::Learning | Story::Broken => ("", (PLAN.to_owned(), asset(PLAN))),
     };
     let named = [("gitignore", ".gitignore"), ("README.first.md", "README.md"), ("todo.first.sh", "todo.sh")];
     let named = named.map(|(from, to)| (to.to_owned(), asset(&format!("{prefix}{from}"))));
@@ -61,7 +60,7 @@ fn first_files(story: Story) -> impl Iterator<Item = (String, &'static str)> {
         let is_first = path.starts_with("tests/") || path.starts_with("words/");
         is_first.then(|| (path.to_owned(), *text))
     });
-    named.into_iter().filter(|(_, text)| !text.is_empty()).chain(below).chain(plan)
+    named.into_iter().filter(|(_, text)| !text.is_empty()).chain(below).chain([plan])
 }
 
 #[derive(Clone, Debug)]
@@ -103,8 +102,15 @@ fn claim(dir: &Path) -> Result<(), CommandError> {
 
 fn fill(root: &Path, fast: bool, story: Story) -> Result<Scratch, CommandError> {
     for (path, text) in first_files(story) {
-        let is_broken = story == Story::Broken && path == "tests/lib.sh";
-        let text = format!("{text}{}", if is_broken { MISSING } else { "" });
+        let text = match (story, path.as_str()) {
+            (Story::Broken, "tests/lib.sh") => format!("{text}{MISSING}"),
+            // No task depends on another, so that several tasks fail.
+            (Story::Broken, PLAN) => {
+                let tasks = text.lines().filter_map(|line| line.split_once(",\"after\":"));
+                tasks.map(|(task, _)| format!("{task}}}\n")).collect()
+            }
+            _ => text.to_owned(),
+        };
         write(&root.join(path), &text).map_err(|error| failed(root, &error))?;
     }
     let program = env::current_exe().map_err(|error| {
@@ -112,16 +118,11 @@ fn fill(root: &Path, fast: bool, story: Story) -> Result<Scratch, CommandError> 
     })?;
     init::create(root, &settings(&program.to_string_lossy(), fast, story))?;
     let mut workspace = Workspace::create(Project::at(root))?;
-    let first_commit = match story {
-        Story::Learning | Story::Broken => {
-            add_plan(&mut workspace, story)?;
-            "Start a to-do list"
-        }
-        Story::Recovery => {
-            import::import_plan(&mut workspace, &root.join(SPEC), None, false)?;
-            "Start a greeter"
-        }
+    let (plan, first_commit) = match story {
+        Story::Learning | Story::Broken => (PLAN, "Start a to-do list"),
+        Story::Recovery => (SPEC, "Start a greeter"),
     };
+    import::import_plan(&mut workspace, &root.join(plan), None, false)?;
     Ok(Scratch { root: root.to_owned(), no_git: start_repository(root, first_commit).err() })
 }
 
@@ -150,40 +151,6 @@ fn settings(program: &str, fast: bool, story: Story) -> String {
         init::Choices::DEFAULT.text(),
         Value::from(program)
     )
-}
-
-#[derive(Deserialize)]
-struct PlannedTask {
-    key: String,
-    phase: String,
-    title: String,
-    description: String,
-    after: Vec<String>,
-    verify: String,
-    files: Vec<String>,
-}
-
-/// In the broken demo no task depends on another, so that several tasks fail.
-fn add_plan(workspace: &mut Workspace, story: Story) -> Result<(), CommandError> {
-    let tasks: Vec<PlannedTask> = serde_json::from_str(include_str!("assets/plan.json"))
-        .map_err(|error| CommandError::environment(format_args!("the demo's plan: {error}")))?;
-    let mut ids: HashMap<String, TaskId> = HashMap::new();
-    for task in tasks {
-        let after = task.after.iter().filter(|_| story != Story::Broken);
-        let new = NewTask {
-            title: task.title,
-            description: task.description,
-            key: Some(Key::parse(&task.key)?),
-            phase: Some(Phase::parse(&task.phase)?),
-            after: after.filter_map(|key| ids.get(key).cloned()).collect(),
-            verify: Some(task.verify),
-            files: task.files,
-            ..NewTask::default()
-        };
-        let id = workspace.store.add_task(&new, now(), &mut random)?;
-        ids.insert(task.key, id);
-    }
-    Ok(())
 }
 
 /// Settings of the repository: an author, and nothing that asks for keys or runs other programs.
@@ -276,7 +243,8 @@ mod tests {
                 "tests/list.sh",
                 "tests/count.sh",
                 "tests/done.sh",
-                "tests/command.sh"
+                "tests/command.sh",
+                "plan.jsonl"
             ]
         );
         assert_eq!(
