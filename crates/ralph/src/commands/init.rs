@@ -296,6 +296,10 @@ fn agents_md(choices: &Choices) -> String {
     }
 }
 
+/// How a new `.ralph.toml` begins.
+pub const HEADER: &str = "# Ralph's settings for this project. `ralph config show --all` lists every setting and its \
+                          default,\n# `ralph config set KEY VALUE` changes one.\n";
+
 /// What goes into a new `.ralph.toml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
@@ -307,8 +311,6 @@ pub struct Choices {
 }
 
 impl Choices {
-    pub const DEFAULT: Self = Self { agent: None, verify: None, commit: false, agents_md: true };
-
     pub fn of(survey: &Survey) -> Self {
         Self {
             agent: survey.agent().map(|agent| agent.name.clone()),
@@ -345,10 +347,7 @@ impl Choices {
 
     /// The file. It has a table only where it sets something: a table can be there once, and people paste others below.
     pub fn text(&self) -> String {
-        let mut text = String::from(
-            "# Ralph's settings for this project. `ralph config show --all` lists every setting and its default,\n\
-             # `ralph config set KEY VALUE` changes one.\n",
-        );
+        let mut text = HEADER.to_owned();
         for (table, key, value, comment) in self.lines() {
             let value = match &value {
                 Value::String(text) => toml_edit::Value::from(text).to_string(),

@@ -63,7 +63,6 @@ pub struct AgentSettings {
     pub fallback: Vec<String>,
 }
 
-/// The agents that need no settings.
 pub(super) fn built_in() -> BTreeMap<String, AgentSettings> {
     let known = AgentKind::ALL.into_iter().filter(|kind| kind.facts().is_some());
     known.map(|kind| (kind.as_str().to_owned(), plain(kind, kind.as_str()))).collect()

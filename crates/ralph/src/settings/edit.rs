@@ -62,30 +62,21 @@ impl Name {
 
 /// A value as the setting's kind wants it, from what a person typed. The value is checked later, with the whole file.
 pub fn typed(name: &Name, text: &str) -> Result<Value, String> {
-    let word = || Value::from(text);
-    if name.agent().is_some() {
-        return match name.key.as_str() {
-            "models" | "fallback" => Ok(array(text, ",")),
-            "command" | "args" => Ok(array(text, " ")),
-            "skip_permissions" => Ok(text.parse::<bool>().map_or_else(|_| word(), Value::from)),
-            "env" => table(text, "{ NAME = \"value\" }"),
-            "price" => table(text, "{ small = 2, large = { input = 3, output = 15 } }"),
-            _ => Ok(word()),
-        };
-    }
-    let table = name.table.first().map(String::as_str).unwrap_or_default();
-    let kind = Settings::kind(table, &name.key);
-    Ok(match kind {
-        Some(Kind::Count | Kind::CountOrZero | Kind::Duration) => {
-            text.parse::<i64>().map_or_else(|_| word(), Value::from)
-        }
-        Some(Kind::Number) => match text.parse::<i64>() {
-            Ok(whole) => whole.into(),
-            Err(_) => text.parse::<f64>().map_or_else(|_| word(), Value::from),
-        },
-        Some(Kind::Flag | Kind::FlagOrPath) => text.parse::<bool>().map_or_else(|_| word(), Value::from),
-        Some(Kind::Words | Kind::Choices(_)) => array(text, ","),
-        Some(Kind::Text | Kind::Choice(_)) | None => word(),
+    // What is no number or flag stays a text: a duration, or a mistake that is reported later.
+    let scalar = || match text.parse::<Value>() {
+        Ok(value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_))) => value,
+        _ => Value::from(text),
+    };
+    let section = name.table.first().map(String::as_str).unwrap_or_default();
+    Ok(match (name.agent(), name.key.as_str(), Settings::kind(section, &name.key)) {
+        (Some(_), "models" | "fallback", _) => array(text, ","),
+        (Some(_), "command" | "args", _) => array(text, " "),
+        (Some(_), "skip_permissions", _) => scalar(),
+        (Some(_), "env", _) => table(text, "{ NAME = \"value\" }")?,
+        (Some(_), "price", _) => table(text, "{ small = 2, large = { input = 3, output = 15 } }")?,
+        (None, _, Some(Kind::Words | Kind::Choices(_))) => array(text, ","),
+        (_, _, None | Some(Kind::Text | Kind::Choice(_))) => Value::from(text),
+        _ => scalar(),
     })
 }
 

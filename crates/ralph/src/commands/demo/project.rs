@@ -11,7 +11,8 @@ use toml_edit::Value;
 
 use super::Story;
 use crate::command_error::CommandError;
-use crate::commands::{import, init};
+use crate::commands::import;
+use crate::commands::init::{self, HEADER};
 use crate::workspace::Workspace;
 
 const AGENT: &str = "demo";
@@ -145,10 +146,9 @@ fn settings(program: &str, fast: bool, story: Story) -> String {
     };
     let fast = if fast { format!("env = {{ {FAST} = \"1\" }}\n") } else { String::new() };
     format!(
-        "{}\n[run]\nagent = \"{AGENT}\"\n{recovery}\n# The built-in agent of this demo.\n[agents.{AGENT}]\n\
+        "{HEADER}\n[run]\nagent = \"{AGENT}\"\n{recovery}\n# The built-in agent of this demo.\n[agents.{AGENT}]\n\
          kind = \"command\"\ncommand = [{}, \"demo-agent\"{flag}]\nmodels = [\"small\", \"medium\", \"large\"]\n\
          price = {{ small = 0, medium = 0, large = 0 }}\n{fast}",
-        init::Choices::DEFAULT.text(),
         Value::from(program)
     )
 }
