@@ -124,13 +124,10 @@ pub fn shown(name: &str, value: &str, max_chars: usize) -> String {
     one_line(&mask_secrets(value), max_chars)
 }
 
-/// Whether a text before a `=` is a name, and not the beginning of prose that has one somewhere.
-fn is_name(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
-}
-
 /// Words of a command line as they may be shown: what follows a flag of a secret name is one.
 pub fn shown_words<'w>(words: impl IntoIterator<Item = &'w str>, max_chars: usize) -> Vec<String> {
+    // Prose may contain a `=`, too.
+    let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
     let mut after_secret_flag = false;
     let show = |word: &str| {
         let is_flag = word.starts_with('-');

@@ -68,16 +68,16 @@ impl Workspace {
             return Ok(Self::new(project, store));
         }
         make_private(&project);
-        let error = match Store::open_with(&path, Absent::Refuse, patience()) {
-            Ok(store) => return Ok(Self::new(project, store)),
-            Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => error,
-            Err(error) => return Err(not_opened(&project, error)),
+        let store = match Store::open_with(&path, Absent::Refuse, patience()) {
+            Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => {
+                let store = Store::open_read_only(&path).ok();
+                store.filter(|store| matches!(store.version(), Ok(Store::VERSION))).ok_or(error)
+            }
+            opened => opened,
         };
-        let store =
-            Store::open_read_only(&path).ok().filter(|store| matches!(store.version(), Ok(Store::VERSION)));
         match store {
-            Some(store) => Ok(Self::new(project, store)),
-            None => Err(error.into()),
+            Ok(store) => Ok(Self::new(project, store)),
+            Err(error) => Err(not_opened(&project, error)),
         }
     }
 
@@ -197,8 +197,7 @@ impl Workspace {
 
     /// The run under way, the latest of several; else the last one.
     pub fn present_run(&self) -> Result<Option<RunRow>, CommandError> {
-        let active = self.store.open_runs()?.into_iter().rfind(is_active);
-        match active {
+        match self.store.open_runs()?.into_iter().rfind(is_active) {
             Some(run) => Ok(Some(run)),
             None => Ok(self.store.last_run()?),
         }
@@ -206,8 +205,7 @@ impl Workspace {
 
     /// Whether the project has a gate for tasks that have none of their own. Settings that cannot be read have none.
     pub fn has_project_gate(&self) -> bool {
-        let settings = self.settings();
-        settings.is_ok_and(|settings| settings.gate.verify.is_some())
+        self.settings().is_ok_and(|settings| settings.gate.verify.is_some())
     }
 
     pub fn has_active_run(&self) -> Result<bool, CommandError> {
@@ -275,22 +273,17 @@ fn patience() -> Patience {
 }
 
 fn not_opened(project: &Project, error: StoreError) -> CommandError {
-    match error {
-        StoreError::Missing { path } => no_database(project, &path),
-        error => error.into(),
-    }
-}
-
-/// There is a project, but no plan in it.
-fn no_database(project: &Project, path: &Path) -> CommandError {
+    let StoreError::Missing { path } = error else {
+        return error.into();
+    };
     let root = project.root().display();
     let error = CommandError::no_plan(format_args!(
         "no plan in {root}: the database .ralph/progress.db does not exist"
     ));
-    match rescued(path).last() {
+    match rescued(&path).last() {
         Some(copy) => error.hint(format_args!(
             "Ralph saved a copy when the database disappeared; restore it: {}",
-            restore_command(copy, path, now())
+            restore_command(copy, &path, now())
         )),
         None => error.hint("start a plan with `ralph task add TITLE` or `ralph import PATH`"),
     }

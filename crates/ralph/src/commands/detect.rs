@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ralph_core::files::{Limit, Links, read_text};
+use ralph_core::gate::programs;
 use ralph_core::git::{Git, Wants, Weight};
 use ralph_core::which::{find, search_path};
 use serde::Serialize;
@@ -43,18 +44,13 @@ pub struct AgentHere {
     pub login: &'static str,
 }
 
-/// The directory above that holds the repository; none where this one does.
-fn repository_above(root: &Path) -> Option<PathBuf> {
-    let top = root.ancestors().find(|dir| dir.join(".git").exists())?;
-    (top != root).then(|| top.to_owned())
-}
-
 impl Survey {
     pub fn of(root: &Path) -> Self {
         let project = detect(&Listing::of(root));
         let command = project.test_command.as_deref();
         let missing_program = command.and_then(|command| missing_program(command, root));
         let git = Git::discover(root);
+        let top = root.ancestors().find(|dir| dir.join(".git").exists());
         let agents = Settings::default().agents;
         let here = agents.iter().map(|(name, agent)| {
             let facts = agent.kind.facts();
@@ -70,7 +66,7 @@ impl Survey {
             missing_program,
             git_problem: git.as_ref().and_then(commit_problem),
             git: git.is_some(),
-            repository: repository_above(root).filter(|_| git.is_some()),
+            repository: top.filter(|top| *top != root && git.is_some()).map(Path::to_owned),
             agents: here.collect(),
             agents_md: root.join("AGENTS.md").exists(),
             project,
@@ -100,20 +96,11 @@ fn commit_problem(git: &Git) -> Option<String> {
     Some(format!("{obstacle}; to fix it: {}", obstacle.fix()))
 }
 
-const BUILT_IN: [&str; 12] =
-    ["test", "true", "false", "cd", "set", "exec", "command", ".", "if", "for", "while", "export"];
-
-/// The program of a command line, where it is not there.
+/// The first program of a command that is not installed.
 pub fn missing_program(command: &str, root: &Path) -> Option<String> {
-    let mut words = command.split_whitespace();
-    // `CI=1 npm test` starts npm.
-    let program = words.find(|word| !word.contains('='))?;
-    let is_plain = |c: char| c.is_alphanumeric() || "._-/+".contains(c);
-    // What only a shell understands is left to the shell.
-    let is_missing = program.chars().all(is_plain)
-        && !BUILT_IN.contains(&program)
-        && find(program, root, search_path().as_ref()).is_none();
-    is_missing.then(|| program.to_owned())
+    let search = search_path();
+    let is_missing = |program: &&str| find(program, root, search.as_ref()).is_none();
+    programs(command).into_iter().find(is_missing).map(str::to_owned)
 }
 
 /// The names in a directory; files are read when they are asked for.
@@ -405,7 +392,7 @@ mod tests {
             ("no-such-program test", Some("no-such-program")),
             ("CI=1 ./no-such-program", Some("./no-such-program")),
             ("test -f x", None),
-            ("(no-such-program)", None),
+            ("cd x && no-such-program", Some("no-such-program")),
             ("", None),
         ] {
             assert_eq!(missing_program(command, root).as_deref(), missing, "{command}");

@@ -74,21 +74,21 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     let choices = match args.asks() {
         true => {
+            let (language, agents) = (language(&survey), agents(&survey));
+            let git = if survey.git { "repository" } else { "none" };
             output::line(format_args!("Setting up Ralph in {}", root.display()));
-            output::text(describe(&survey));
+            output::line(format_args!("  Language  {language}\n  Git       {git}\n  Agents    {agents}\n"));
             ask(&survey, &root)?
         }
         false => Choices::of(&survey),
     };
     let made = create(&root, &choices.text())?;
-    if args.json {
-        output::json(&json!({
-            "root": root, "made": made, "detected": survey, "settings": choices.settings(),
-        }));
-    } else if !args.quiet {
-        report(&root, &made, &survey, &choices);
-    }
-    Ok(ExitCode::SUCCESS)
+    let document = json!({ "root": root, "made": made, "detected": survey, "settings": choices.settings() });
+    output::print(args.json, &document, || {
+        if !args.quiet {
+            report(&root, &made, &survey, &choices);
+        }
+    })
 }
 
 /// The project that this directory belongs to, unless it is one itself.
@@ -167,32 +167,25 @@ fn report_existing(project: &Project, args: &Args) -> CommandResult {
     let made = create(root, "")?;
     let set: Vec<Row> = rows(&settings).into_iter().filter(Row::is_set).collect();
     let tasks = Workspace::open_to_read(Some(root))?.store.counts()?;
-    if args.json {
-        output::json(&json!({ "root": root, "made": made, "settings": set, "tasks": tasks }));
-        return Ok(ExitCode::SUCCESS);
-    }
-    if args.quiet {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let place = root.display();
-    let made = match made.is_empty() {
-        true => "nothing was changed".to_owned(),
-        false => format!("created {}", made.join(", ")),
-    };
-    output::line(format_args!("{place} is already a Ralph project; {made}"));
-    let names: Vec<String> = set.iter().map(Row::name).collect();
-    let names = match names.is_empty() {
-        true => "all settings have their defaults".to_owned(),
-        false => one_line(&names.join(", "), 200),
-    };
-    output::line(format_args!("  .ralph.toml  {names} (`ralph config show`)"));
-    output::line(format_args!("  plan         {} (`ralph status`)", counted(tasks.total, "task")));
-    Ok(ExitCode::SUCCESS)
-}
-
-fn describe(survey: &Survey) -> String {
-    let git = if survey.git { "repository" } else { "none" };
-    format!("  Language  {}\n  Git       {git}\n  Agents    {}\n\n", language(survey), agents(survey))
+    let document = json!({ "root": root, "made": made, "settings": set, "tasks": tasks });
+    output::print(args.json, &document, || {
+        if args.quiet {
+            return;
+        }
+        let made = match made.is_empty() {
+            true => "nothing was changed".to_owned(),
+            false => format!("created {}", made.join(", ")),
+        };
+        let names: Vec<String> = set.iter().map(Row::name).collect();
+        let names = match names.is_empty() {
+            true => "all settings have their defaults".to_owned(),
+            false => one_line(&names.join(", "), 200),
+        };
+        let tasks = counted(tasks.total, "task");
+        output::line(format_args!("{} is already a Ralph project; {made}", root.display()));
+        output::line(format_args!("  .ralph.toml  {names} (`ralph config show`)"));
+        output::line(format_args!("  plan         {tasks} (`ralph status`)"));
+    })
 }
 
 fn language(survey: &Survey) -> String {
@@ -204,17 +197,12 @@ fn language(survey: &Survey) -> String {
 }
 
 fn agents(survey: &Survey) -> String {
-    let installed = survey.agents.iter().filter(|agent| agent.installed);
-    let installed: Vec<String> = installed
-        .map(|agent| match agent.logged_in {
-            true => format!("{} (logged in)", agent.name),
-            false => format!("{} (no login found)", agent.name),
-        })
-        .collect();
-    match installed.is_empty() {
-        true => "none installed".to_owned(),
-        false => installed.join(", "),
-    }
+    let installed = survey.agents.iter().filter(|agent| agent.installed).map(|agent| {
+        let state = if agent.logged_in { "logged in" } else { "no login found" };
+        format!("{} ({state})", agent.name)
+    });
+    let installed: Vec<String> = installed.collect();
+    if installed.is_empty() { "none installed".to_owned() } else { installed.join(", ") }
 }
 
 const INDENT: usize = 13;

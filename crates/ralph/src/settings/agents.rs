@@ -243,8 +243,9 @@ pub fn build(name: &str, agents: &BTreeMap<String, AgentSettings>) -> Result<Box
             Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
             None => error.hint(format_args!("available agents: {}", names.join(", "))),
         };
+        let section = if name.trim().is_empty() { "NAME" } else { name };
         return Err(error.hint(format_args!(
-            "to use your own program, add [agents.{name}] with kind = \"command\" and command = [\"…\"] to \
+            "to use your own program, add [agents.{section}] with kind = \"command\" and command = [\"…\"] to \
              .ralph.toml"
         )));
     };

@@ -141,7 +141,7 @@ fn judge_room(free: u64, path: &Path) -> Finding {
     let fix = format!("free some space; see usage: df -h {}", word(path));
     match free {
         ..TOO_LITTLE => Finding::error("disk", format!("{left}: too little for a run"), fix),
-        ..LITTLE => Finding::warning("disk", format!("{left}: running low"), fix),
+        TOO_LITTLE..LITTLE => Finding::warning("disk", format!("{left}: running low"), fix),
         _ => Finding::ok("disk", left),
     }
 }

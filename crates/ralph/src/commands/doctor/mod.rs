@@ -98,7 +98,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
         Finding::error("settings", error.to_string(), fix)
     }));
     findings.extend(database);
-    findings.extend(permissions::findings(project, read, team.first().copied()));
+    findings.extend(permissions::findings(project));
     match store.map(|store| plan::findings(store, &team, read, project.root())) {
         Some(Ok(recorded)) => findings.extend(recorded),
         Some(Err(error)) => findings.push(database::broken(&error, &project.database())),

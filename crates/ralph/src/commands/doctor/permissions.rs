@@ -3,13 +3,11 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use ralph_core::agent::AgentKind;
 use ralph_core::project::Project;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
 use super::{Finding, word};
-use crate::settings::Settings;
 use crate::ui::format::counted;
 
 const CHECK: &str = "permissions";
@@ -17,7 +15,7 @@ const CHECK: &str = "permissions";
 const MOST_FILES: usize = 10_000;
 const OTHERS: u32 = 0o077;
 
-pub fn findings(project: &Project, settings: Option<&Settings>, chosen: Option<&str>) -> Vec<Finding> {
+pub fn findings(project: &Project) -> Vec<Finding> {
     let dir = project.ralph_dir();
     let mut findings: Vec<Finding> = root(project).into_iter().collect();
     findings.extend(directory(&dir));
@@ -31,7 +29,6 @@ pub fn findings(project: &Project, settings: Option<&Settings>, chosen: Option<&
     if findings.is_empty() {
         findings.push(Finding::ok(CHECK, "the project is writable, and only you can read its logs"));
     }
-    findings.extend(settings.and_then(|settings| as_root(settings, chosen?)));
     findings
 }
 
@@ -112,14 +109,6 @@ fn open_logs(logs: &Path) -> Option<Finding> {
     (open > 0).then(|| Finding::warning(CHECK, message, fix))
 }
 
-fn as_root(settings: &Settings, chosen: &str) -> Option<Finding> {
-    let agent = settings.agents.get(chosen)?;
-    let minds = agent.kind == AgentKind::Claude && agent.setup.skip_permissions;
-    let message = "you are root: Ralph sets IS_SANDBOX=1, because Claude Code skips permission prompts as root only in a \
-                   sandbox";
-    (minds && rustix::process::getuid().is_root()).then(|| Finding::ok(CHECK, message))
-}
-
 /// Whether this user may write a file, or create files in a directory.
 fn may_write(path: &Path) -> bool {
     access_to_write(path).is_ok()
@@ -161,16 +150,16 @@ mod tests {
         std::fs::write(&log, "x").unwrap();
         let mode = |mode| std::fs::set_permissions(&log, std::fs::Permissions::from_mode(mode));
         mode(0o600).unwrap();
-        assert_eq!(findings(&project, None, None)[0].level, Level::Ok);
+        assert_eq!(findings(&project)[0].level, Level::Ok);
         mode(0o640).unwrap();
-        let found = findings(&project, None, None);
+        let found = findings(&project);
         assert_eq!(found[0].level, Level::Warning);
         assert_eq!(found[0].message, "other users can read 1 log in .ralph/logs");
     }
 
     /// What is said of a path that is in the way, as long as it says how to fix it.
     fn found(project: &Project) -> (Level, String, String) {
-        let mut found = findings(project, None, None);
+        let mut found = findings(project);
         assert_eq!(found.len(), 1, "{found:?}");
         let found = found.remove(0);
         (found.level, found.message, found.fix.unwrap_or_default())
