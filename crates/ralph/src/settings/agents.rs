@@ -5,20 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use ralph_core::agent::{Agent, AgentKind, OutputFormat, Price, Prices, Setup};
 use toml_edit::{Item, TableLike};
 
+use super::Key;
 use super::load::{nearest, suggest};
 use crate::command_error::CommandError;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Field {
-    pub name: &'static str,
-    pub doc: &'static str,
+const fn field(name: &'static str, doc: &'static str) -> Key {
+    Key { section: "agents", name, doc }
 }
 
-const fn field(name: &'static str, doc: &'static str) -> Field {
-    Field { name, doc }
-}
-
-pub const FIELDS: [Field; 9] = [
+/// The keys of `[agents.NAME]`.
+pub const FIELDS: [Key; 9] = [
     field("kind", "The type of agent: which program's options and output format Ralph uses."),
     field(
         "command",
