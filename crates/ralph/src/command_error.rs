@@ -21,7 +21,6 @@ pub struct CommandError {
     hints: Vec<String>,
 }
 
-/// Prints what went wrong and what to do next, on standard error.
 pub fn print(message: &str, hints: &[String]) {
     let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
     let cyan = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
@@ -39,7 +38,6 @@ pub fn unwritten(error: &io::Error) -> CommandError {
 pub type CommandResult = Result<ExitCode, CommandError>;
 
 impl CommandError {
-    /// What went wrong, without hints.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -67,7 +65,6 @@ impl CommandError {
         Self::new(RunExit::NoPlan, message)
     }
 
-    /// A file or directory that could not be written.
     pub fn cannot_write(path: &Path, error: &io::Error) -> Self {
         Self::environment(format_args!("cannot write {}: {error}", path.display()))
             .hint("check the permissions and the free space of the directory")
@@ -81,13 +78,11 @@ impl CommandError {
         self
     }
 
-    /// Adds what to do next.
     pub fn hint(mut self, hint: impl Display) -> Self {
         self.hints.push(hint.to_string());
         self
     }
 
-    /// Prints it and gives the exit code.
     pub fn report(&self) -> ExitCode {
         print(&self.message, &self.hints);
         ExitCode::from(self.exit.code())
@@ -96,47 +91,44 @@ impl CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        let message = error.to_string();
-        match error {
-            StoreError::UnknownTask(_) => {
-                Self::usage(message).hint("run `ralph task list` to see every task with its id and key")
+        use StoreError as E;
+        let exit = match &error {
+            E::UnknownTask(_) | E::DuplicateKey { .. } | E::Cycle(_) | E::HasChildren { .. } => {
+                RunExit::Usage
             }
-            StoreError::DuplicateKey { .. } => Self::usage(message).hint("choose another key"),
-            StoreError::Cycle(_) => Self::usage(message)
-                .hint("each task depends on the next one in that list; remove one of these dependencies"),
-            StoreError::HasChildren { .. } => {
-                Self::usage(message).hint("add --recursive to delete the children too")
-            }
-            StoreError::InProgress { .. } => Self::usage(message)
-                .hint("stop the run first with `ralph stop`, or wait until the attempt ends"),
-            StoreError::NewerSchema { .. } => {
-                Self::environment(message).hint("install a newer version of Ralph; nothing was changed")
-            }
-            StoreError::Missing { .. } => Self::no_plan(message)
-                .hint("start a plan with `ralph task add TITLE` or `ralph import PATH`"),
-            StoreError::Vanished { .. } => Self::environment(message)
-                .hint("run `ralph status` to see whether a copy was saved and how to restore it"),
-            StoreError::Locked { path } => Self::environment(message).hint(format_args!(
+            E::InProgress { .. } | E::UnknownLearning(_) | E::LearningNotActive { .. } => RunExit::Usage,
+            E::LearningIdTaken(_) => RunExit::Usage,
+            E::Missing { .. } => RunExit::NoPlan,
+            _ => RunExit::Error,
+        };
+        let hint = match &error {
+            E::UnknownTask(_) => "run `ralph task list` to see every task with its id and key",
+            E::DuplicateKey { .. } => "choose another key",
+            E::Cycle(_) => "each task depends on the next one in that list; remove one of these dependencies",
+            E::HasChildren { .. } => "add --recursive to delete the children too",
+            E::InProgress { .. } => "stop the run first with `ralph stop`, or wait until the attempt ends",
+            E::NewerSchema { .. } => "install a newer version of Ralph; nothing was changed",
+            E::Missing { .. } => "start a plan with `ralph task add TITLE` or `ralph import PATH`",
+            E::Vanished { .. } => "run `ralph status` to see whether a copy was saved and how to restore it",
+            E::Locked { path } => &format!(
                 "find the process that holds the lock with `fuser {}`, stop it or wait, then retry",
                 shell_word(&path.display().to_string())
-            )),
-            StoreError::DiskFull { .. } => Self::environment(message)
-                .hint("free some disk space, then run `ralph run` again; it recovers an unfinished attempt"),
-            StoreError::NotWritable { .. } => {
-                Self::environment(message).hint("check the permissions and the free space of the directory")
+            ),
+            E::DiskFull { .. } => {
+                "free some disk space, then run `ralph run` again; it recovers an unfinished attempt"
             }
-            StoreError::Damaged { .. } => Self::environment(message)
-                .hint("move the damaged file away, then restore a backup; `.ralph/` may contain a copy from before an upgrade"),
-            StoreError::UnknownLearning(_) => {
-                Self::usage(message).hint("run `ralph learnings list --state all` to see every learning")
+            E::NotWritable { .. } => "check the permissions and the free space of the directory",
+            E::Damaged { .. } => {
+                "move the damaged file away, then restore a backup; `.ralph/` may contain a copy from before an upgrade"
             }
-            StoreError::LearningNotActive { id, .. } => Self::usage(message).hint(format_args!(
-                "run `ralph learnings restore {id}` to make it active again"
-            )),
-            StoreError::LearningIdTaken(_) => Self::usage(message)
-                .hint("remove the id to import it as a new learning; nothing was imported"),
-            StoreError::ClaimMoved(_) | StoreError::Engine { .. } => Self::environment(message),
-        }
+            E::UnknownLearning(_) => "run `ralph learnings list --state all` to see every learning",
+            E::LearningNotActive { id, .. } => {
+                &format!("run `ralph learnings restore {id}` to make it active again")
+            }
+            E::LearningIdTaken(_) => "remove the id to import it as a new learning; nothing was imported",
+            E::ClaimMoved(_) | E::Engine { .. } => return Self::environment(error),
+        };
+        Self::new(exit, &error).hint(hint)
     }
 }
 

@@ -1,13 +1,13 @@
 //! What people give a command: text, times and files, each refused with what was expected.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use ralph_core::model::Timestamp;
 use ralph_core::text::one_line;
-use serde_json::Value;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::command_error::CommandError;
@@ -24,7 +24,7 @@ pub fn argument(text: String, what: &str) -> Result<String, CommandError> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Bytes of what people give; more is a mistake, such as a pipe without end.
+/// More input is a mistake, such as a pipe without end.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 pub fn stdin() -> Result<Vec<u8>, CommandError> {
@@ -45,7 +45,15 @@ fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// A span of time, for flags.
+/// Asks on the terminal; `None` at the end of input.
+pub fn ask(question: &str) -> Option<String> {
+    let mut err = std::io::stderr().lock();
+    let _ = write!(err, "{question}").and_then(|()| err.flush());
+    let mut line = String::new();
+    let length = std::io::stdin().read_line(&mut line).ok()?;
+    (length > 0).then(|| line.trim().to_owned())
+}
+
 pub fn span(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "expected seconds or a duration such as 90d, 12h or 30m".into())
 }
@@ -59,7 +67,6 @@ pub fn time(text: &str) -> Result<Timestamp, String> {
         .ok_or_else(|| "expected a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31".into())
 }
 
-/// The text of a file, line by line.
 pub struct Lines {
     name: String,
     text: String,
@@ -82,9 +89,8 @@ impl Lines {
             Ok(text) => Ok(Self { name, text }),
             Err(error) => {
                 let good = error.utf8_error().valid_up_to();
-                let line = error.as_bytes().iter().take(good).filter(|b| **b == b'\n');
-                let place = format!("{name}:{}", line.count() + 1);
-                Err(CommandError::usage(format_args!("{place}: expected UTF-8 text")))
+                let line = error.as_bytes().iter().take(good).filter(|b| **b == b'\n').count() + 1;
+                Err(CommandError::usage(format_args!("{name}:{line}: expected UTF-8 text")))
             }
         }
     }
@@ -92,10 +98,7 @@ impl Lines {
     /// The lines that are not blank, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
         let text = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
-        text.lines()
-            .enumerate()
-            .map(|(place, line)| (place + 1, line))
-            .filter(|(_, line)| !line.trim().is_empty())
+        (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
     }
 
     pub fn error(&self, line: usize, what: &str) -> CommandError {
@@ -117,45 +120,35 @@ impl<'t> Object<'t> {
         })
     }
 
-    /// A member as it is written.
-    pub fn raw(&self, name: &str) -> Option<&'t RawValue> {
+    fn raw(&self, name: &str) -> Option<&'t RawValue> {
         self.0.get(name).copied().filter(|value| value.get() != "null")
     }
 
-    /// A member that names something: a text or a number, as it is written.
-    pub fn name(&self, name: &str) -> Result<Option<&'t RawValue>, String> {
+    fn member<T: Deserialize<'t>>(&self, name: &str, expected: &str) -> Result<Option<T>, String> {
         let Some(raw) = self.raw(name) else {
             return Ok(None);
         };
-        match raw.get().bytes().next().unwrap_or_default() {
-            b'"' | b'-' | b'0'..=b'9' => Ok(Some(raw)),
-            _ => Err(format!("expected `{name}` to be a string or a number, found {raw}")),
+        serde_json::from_str(raw.get())
+            .map(Some)
+            .map_err(|_| format!("expected `{name}` to be {expected}, found {raw}"))
+    }
+
+    /// A member that names something, as it is written.
+    pub fn name(&self, name: &str) -> Result<Option<&'t RawValue>, String> {
+        match self.raw(name) {
+            Some(other) if other.get().starts_with(['[', '{', 't', 'f']) => {
+                Err(format!("expected `{name}` to be a string or a number, found {other}"))
+            }
+            named => Ok(named),
         }
     }
 
     pub fn text(&self, name: &str) -> Result<Option<String>, String> {
-        match self.value(name)? {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(format!("expected `{name}` to be a string, found {other}")),
-        }
+        self.member(name, "a string")
     }
 
-    /// A member that is a list of texts.
     pub fn texts(&self, name: &str) -> Result<Vec<String>, String> {
-        let wrong = |found: &Value| format!("expected `{name}` to be an array of strings, found {found}");
-        let items = match self.value(name)? {
-            None => Vec::new(),
-            Some(Value::Array(items)) => items,
-            Some(other) => return Err(wrong(&other)),
-        };
-        items
-            .into_iter()
-            .map(|item| match item {
-                Value::String(text) => Ok(text),
-                other => Err(wrong(&other)),
-            })
-            .collect()
+        Ok(self.member(name, "an array of strings")?.unwrap_or_default())
     }
 
     pub fn time(&self, name: &str) -> Result<Option<Timestamp>, String> {
@@ -163,13 +156,6 @@ impl<'t> Object<'t> {
             return Ok(None);
         };
         time(&text).map(Some).map_err(|expected| format!("`{name}`: {expected}, found `{text}`"))
-    }
-
-    fn value(&self, name: &str) -> Result<Option<Value>, String> {
-        self.raw(name)
-            .map(|raw| serde_json::from_str(raw.get()))
-            .transpose()
-            .map_err(|error| format!("cannot read `{name}`: {error}"))
     }
 }
 

@@ -7,28 +7,11 @@ use serde_json::Value;
 
 use crate::settings::Settings;
 
-/// Words of a name that promise a secret.
-const WORDS: [&str; 13] = [
-    "key",
-    "apikey",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "pass",
-    "credential",
-    "credentials",
-    "auth",
-    "cookie",
-    "pat",
-];
-/// Parts of names that promise one wherever they stand.
+/// Names of secrets contain one of these as a word, anywhere, or at the end (`apiKey`, `authtoken`).
+const WORDS: [&str; 8] = ["key", "apikey", "token", "passphrase", "pass", "auth", "cookie", "pat"];
 const PARTS: [&str; 4] = ["secret", "password", "passwd", "credential"];
-/// Endings of names in one word: `apiKey`, `authtoken`.
-const ENDINGS: [&str; 5] = ["apikey", "token", "secret", "password", "accesskey"];
+const ENDINGS: [&str; 3] = ["apikey", "token", "accesskey"];
 
-/// Ralph's own variable, which names a task.
 const TASK_KEY: &str = "RALPH_TASK_KEY";
 
 /// Whether something of this name holds a secret: `ANTHROPIC_API_KEY`, `--auth-token`, but not `MAX_TOKENS`.
@@ -53,7 +36,6 @@ pub fn remember_environment(variables: impl Iterator<Item = (OsString, OsString)
     }));
 }
 
-/// Has the secrets of the settings masked from now on.
 pub fn remember_settings(settings: &Settings) {
     let secret = settings.notify.webhook_secret.iter();
     let mut found: Vec<String> = secret.map(|secret| secret.0.clone()).collect();
@@ -64,18 +46,11 @@ pub fn remember_settings(settings: &Settings) {
         let setup = &agent.setup;
         found.extend(setup.env.iter().flat_map(|(name, value)| secrets_in(name, value)));
         for words in [&setup.command, &setup.args] {
-            let flags = words.iter().filter(|word| word.starts_with('-'));
-            found.extend(
-                flags
-                    .filter_map(|flag| flag.split_once('='))
-                    .flat_map(|(name, value)| secrets_in(name, value)),
-            );
-            let pairs = words.iter().zip(words.iter().skip(1));
-            found.extend(
-                pairs
-                    .filter(|(flag, _)| flag.starts_with('-'))
-                    .flat_map(|(flag, value)| secrets_in(flag, value)),
-            );
+            // `--key value` and `--key=value`
+            let next = words.iter().skip(1).map(String::as_str).chain([""]);
+            let flags = words.iter().zip(next).filter(|(flag, _)| flag.starts_with('-'));
+            let pairs = flags.map(|(flag, next)| flag.split_once('=').unwrap_or((flag, next)));
+            found.extend(pairs.flat_map(|(name, value)| secrets_in(name, value)));
         }
     }
     remember_secrets(found);
@@ -141,11 +116,6 @@ pub fn mask_json(json: &mut String) {
     }
 }
 
-/// Whether a value of this name is a secret, or looks like one.
-pub fn is_secret(name: &str, value: &str) -> bool {
-    !value.is_empty() && (is_secret_name(name) || mask_secrets(value) != value)
-}
-
 /// A value as it may be shown, on one line of so many characters.
 pub fn shown(name: &str, value: &str, max_chars: usize) -> String {
     if !value.is_empty() && is_secret_name(name) {
@@ -154,31 +124,24 @@ pub fn shown(name: &str, value: &str, max_chars: usize) -> String {
     one_line(&mask_secrets(value), max_chars)
 }
 
-/// Whether a text before a `=` is a name, and not the beginning of prose that has one somewhere.
-fn is_name(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
-}
-
 /// Words of a command line as they may be shown: what follows a flag of a secret name is one.
 pub fn shown_words<'w>(words: impl IntoIterator<Item = &'w str>, max_chars: usize) -> Vec<String> {
-    let mut is_value = false;
-    words
-        .into_iter()
-        .map(|word| {
-            let flag = word.starts_with('-').then_some(word);
-            let secret = std::mem::replace(
-                &mut is_value,
-                flag.is_some_and(|flag| !flag.contains('=') && is_secret_name(flag)),
-            );
-            match (word.split_once('='), flag) {
-                (None, None) if secret => MASK.to_owned(),
-                (Some((name, value)), _) if !value.is_empty() && is_name(name) && is_secret_name(name) => {
-                    format!("{name}={MASK}")
-                }
-                _ => one_line(&mask_secrets(word), max_chars),
+    // Prose may contain a `=`, too.
+    let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    let mut after_secret_flag = false;
+    let show = |word: &str| {
+        let is_flag = word.starts_with('-');
+        let is_value = after_secret_flag && !is_flag;
+        after_secret_flag = is_flag && !word.contains('=') && is_secret_name(word);
+        match word.split_once('=') {
+            _ if is_value => MASK.to_owned(),
+            Some((name, value)) if !value.is_empty() && is_name(name) && is_secret_name(name) => {
+                format!("{name}={MASK}")
             }
-        })
-        .collect()
+            _ => one_line(&mask_secrets(word), max_chars),
+        }
+    };
+    words.into_iter().map(show).collect()
 }
 
 #[cfg(test)]
@@ -243,14 +206,12 @@ mod tests {
         assert_eq!(shown("MY_KEY", "", 80), "");
         assert_eq!(shown("MODEL", "opus", 80), "opus");
         assert_eq!(shown("URL", "https://me:hunter2@host/x", 80), "https://me:[masked]@host/x");
-        assert!(is_secret("URL", "https://me:hunter2@host/x"));
-        assert!(!is_secret("URL", "https://host/x") && !is_secret("MY_KEY", ""));
     }
 
     #[test]
     fn a_command_line_is_shown_without_its_secrets() {
         let words =
-            ["prog", "--api-key", "hunter2", "--token=abc", "--token", "--verbose", "MY_KEY=x", "plain"];
+            ["prog", "--api-key", "hunter2==", "--token=abc", "--token", "--verbose", "MY_KEY=x", "plain"];
         assert_eq!(
             shown_words(words, 80),
             [

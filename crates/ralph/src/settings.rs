@@ -9,17 +9,19 @@ mod types;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
 use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn};
+use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::model::Strategy;
 
 #[cfg(test)]
 pub use self::agents::FORMATS;
 pub use self::agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
 pub use self::changed_defaults::{defaults_revision, notices};
-pub use self::load::nearest;
+pub use self::load::{PREFIX, nearest};
 pub use self::types::{
     AgentsMd, AnySetting, Count, Kind, Rollback, Secret, Setting, Source, WebhookUrl, parse_duration,
     shown_url,
@@ -29,13 +31,10 @@ use crate::notify::Occasion;
 
 const DEFAULT_AGENT: &str = "claude";
 
-/// A key of `.ralph.toml`.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its table in the file.
     pub section: &'static str,
     pub name: &'static str,
-    /// What it does, for documentation.
     pub doc: &'static str,
 }
 
@@ -71,7 +70,6 @@ macro_rules! settings {
         #[derive(Clone, Debug)]
         pub struct Settings {
             $( pub $section: $Section, )+
-            /// The agents that can be used.
             pub agents: BTreeMap<String, AgentSettings>,
             /// What `.ralph.toml` says of each: its fields, and the line of each.
             agent_fields: BTreeMap<String, BTreeMap<String, usize>>,
@@ -262,7 +260,6 @@ settings! {
 }
 
 impl Settings {
-    /// Reads the file, if there is one, and the environment.
     pub fn load(
         file: &Path,
         environment: impl Iterator<Item = (OsString, OsString)>,
@@ -272,7 +269,12 @@ impl Settings {
 
     /// The text of a settings file; empty where there is none.
     pub fn read(file: &Path) -> Result<String, CommandError> {
-        load::read_text_of(file)
+        match read_text(file, Links::Follow, Limit::SETTINGS) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            read => read.map_err(|error| {
+                CommandError::environment(format_args!("cannot read {}: {error}", file.display()))
+            }),
+        }
     }
 
     /// The settings if the file held this text.
@@ -288,21 +290,15 @@ impl Settings {
         Ok(settings)
     }
 
-    /// What the setting with this name takes, if there is one.
     pub fn kind(section: &str, name: &str) -> Option<Kind> {
         Self::default().find_mut(section, name).map(|setting| setting.kind())
     }
 
-    /// Where a field of an agent comes from.
     pub fn agent_source(&self, agent: &str, field: &str) -> Source {
-        let fields = self.agent_fields.get(agent);
-        match fields.and_then(|fields| fields.get(field)) {
-            Some(line) => Source::File { line: *line },
-            None => Source::Default,
-        }
+        let line = self.agent_fields.get(agent).and_then(|fields| fields.get(field));
+        line.map_or(Source::Default, |line| Source::File { line: *line })
     }
 
-    /// The agent that runs use.
     pub fn agent(&self) -> &str {
         match self.run.agent.as_str() {
             "" => DEFAULT_AGENT,
@@ -314,12 +310,9 @@ impl Settings {
     pub fn team(&self) -> Vec<&str> {
         let first = self.agent();
         let own = self.agents.get(first).map(|agent| &agent.fallback);
-        let fallback = match self.run.fallback.as_slice() {
-            [] => own.map(Vec::as_slice).unwrap_or_default(),
-            wanted => wanted,
-        };
+        let fallback = Some(&*self.run.fallback).filter(|names| !names.is_empty()).or(own);
         let mut names = vec![first];
-        for name in fallback {
+        for name in fallback.into_iter().flatten() {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }

@@ -57,7 +57,8 @@ fn docs_texts_are_up_to_date() {
         "man/ralph.roff",
         "man/ralph-run.roff",
         "man/ralph-doctor.roff",
-        "demo/assets/plan.json",
+        "demo/assets/plan.jsonl",
+        "demo/assets/tour.txt",
         "demo/assets/todo.script",
         "demo/assets/greeter.script",
     ] {

@@ -34,7 +34,6 @@ pub struct Workspace {
     pub store: Store,
 }
 
-/// Whether this process may only read.
 static READ_ONLY: AtomicBool = AtomicBool::new(false);
 
 /// From now on databases are opened without writing anything.
@@ -69,16 +68,16 @@ impl Workspace {
             return Ok(Self::new(project, store));
         }
         make_private(&project);
-        let error = match Store::open_with(&path, Absent::Refuse, patience()) {
-            Ok(store) => return Ok(Self::new(project, store)),
-            Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => error,
-            Err(error) => return Err(not_opened(&project, error)),
+        let store = match Store::open_with(&path, Absent::Refuse, patience()) {
+            Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => {
+                let store = Store::open_read_only(&path).ok();
+                store.filter(|store| matches!(store.version(), Ok(Store::VERSION))).ok_or(error)
+            }
+            opened => opened,
         };
-        let store =
-            Store::open_read_only(&path).ok().filter(|store| matches!(store.version(), Ok(Store::VERSION)));
         match store {
-            Some(store) => Ok(Self::new(project, store)),
-            None => Err(error.into()),
+            Ok(store) => Ok(Self::new(project, store)),
+            Err(error) => Err(not_opened(&project, error)),
         }
     }
 
@@ -122,7 +121,6 @@ impl Workspace {
         )
     }
 
-    /// The settings in force, flags not included.
     pub fn settings(&self) -> Result<Settings, CommandError> {
         let mut settings = Settings::load(&self.project.config(), env::vars_os())?;
         let specs = self.specs()?;
@@ -208,8 +206,7 @@ impl Workspace {
 
     /// The run under way, the latest of several; else the last one.
     pub fn present_run(&self) -> Result<Option<RunRow>, CommandError> {
-        let active = self.store.open_runs()?.into_iter().rfind(is_active);
-        match active {
+        match self.store.open_runs()?.into_iter().rfind(is_active) {
             Some(run) => Ok(Some(run)),
             None => Ok(self.store.last_run()?),
         }
@@ -217,11 +214,9 @@ impl Workspace {
 
     /// Whether the project has a gate for tasks that have none of their own. Settings that cannot be read have none.
     pub fn has_project_gate(&self) -> bool {
-        let settings = self.settings();
-        settings.is_ok_and(|settings| settings.gate.verify.is_some())
+        self.settings().is_ok_and(|settings| settings.gate.verify.is_some())
     }
 
-    /// Whether any run is under way.
     pub fn has_active_run(&self) -> Result<bool, CommandError> {
         Ok(self.store.open_runs()?.iter().any(is_active))
     }
@@ -235,7 +230,6 @@ impl Workspace {
         Ok(dead.map(|claim| claim.task_id).collect())
     }
 
-    /// The task with this id or key.
     pub fn task(&self, name: &str) -> Result<Task, CommandError> {
         let mut task = self.store.task(name)?;
         self.correct_interrupted(std::slice::from_mut(&mut task))?;
@@ -261,7 +255,6 @@ impl Workspace {
         Ok(())
     }
 
-    /// The task that an optional argument names.
     pub fn optional_task(&self, name: Option<&str>) -> Result<Option<Task>, CommandError> {
         name.map(|name| self.task(name)).transpose()
     }
@@ -310,23 +303,18 @@ fn patience() -> Patience {
 }
 
 fn not_opened(project: &Project, error: StoreError) -> CommandError {
-    match error {
-        StoreError::Missing { path } => no_database(project, &path),
-        error => error.into(),
-    }
-}
-
-/// There is a project, but no plan in it.
-fn no_database(project: &Project, path: &Path) -> CommandError {
+    let StoreError::Missing { path } = error else {
+        return error.into();
+    };
     let root = project.root().display();
     let is_empty = path.metadata().is_ok_and(|file| file.len() == 0);
     let what = if is_empty { "is empty" } else { "does not exist" };
     let error =
         CommandError::no_plan(format_args!("no plan in {root}: the database .ralph/progress.db {what}"));
-    match rescued(path).last() {
+    match rescued(&path).last() {
         Some(copy) => error.hint(format_args!(
             "Ralph saved a copy when the database disappeared; restore it: {}",
-            restore_command(copy, path, now())
+            restore_command(copy, &path, now())
         )),
         None => error.hint("start a plan with `ralph task add TITLE` or `ralph import PATH`"),
     }
@@ -353,7 +341,6 @@ pub fn apply_state(settings: &mut Settings, state: &SpecState, tasks: &str) {
     settings.run.max_attempts.set_spec(attempts, &file);
 }
 
-/// The directory the command works in.
 pub fn start_dir(dir: Option<&Path>) -> Result<PathBuf, CommandError> {
     let Some(dir) = dir else {
         return env::current_dir()
@@ -372,7 +359,6 @@ pub fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// The time so long ago.
 pub fn ago(span: Duration) -> Timestamp {
     let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millis(now().as_millis().saturating_sub(millis))
@@ -382,7 +368,6 @@ pub fn random() -> u64 {
     fastrand::u64(..)
 }
 
-/// There is none here.
 pub fn no_project(here: &Path) -> CommandError {
     let message = format!("no Ralph project found in {} or any directory above it", here.display());
     CommandError::no_plan(message)

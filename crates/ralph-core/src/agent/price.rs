@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::{AgentKind, Usage};
 
 /// Dollars per million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
     /// Tokens read from a cache; as `input` where nobody said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
     /// Tokens written to a cache; as `input` where nobody said.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
 

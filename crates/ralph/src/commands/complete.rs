@@ -4,12 +4,13 @@
 //! Completion must never disturb: nothing is written, migrated or reported, and where nothing fits, nothing is printed.
 //! `clap_complete` finds what the last word is; a [`Project`] knows the names; the rest speaks each shell's form.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use clap::{Arg, Command, CommandFactory, ValueEnum, ValueHint};
+use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete};
 use ralph_core::model::{Source, Status, Strategy};
@@ -29,9 +30,7 @@ const FILES: &str = "\0files";
 const DIRS: &str = "\0dirs";
 /// Names asked for at once; more would help nobody.
 const MOST_NAMES: usize = 200;
-/// Characters of one word of an agent's command.
 const COMMAND_CHARS: usize = 40;
-/// Characters of a description.
 const ABOUT_CHARS: usize = 80;
 
 /// Print the shell completion script.
@@ -65,21 +64,10 @@ pub fn script(args: &ScriptArgs) -> CommandResult {
 pub struct Args {
     /// Whose words these are.
     #[arg(value_enum)]
-    shell: TargetShell,
+    shell: Shell,
     /// The command line up to the cursor, `ralph` included.
     #[arg(last = true)]
     words: Vec<OsString>,
-}
-
-/// A shell that asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TargetShell {
-    /// Words as they are typed, split at `:` and `=` too.
-    Bash,
-    /// Words without quotes; wants descriptions after a colon.
-    Zsh,
-    /// Words without quotes but for the last; wants descriptions after a tab.
-    Fish,
 }
 
 pub fn run(args: &Args) -> CommandResult {
@@ -90,24 +78,10 @@ pub fn run(args: &Args) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Something that fits: the whole word, and what it is in one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Candidate {
-    word: String,
-    about: String,
-}
-
-impl Candidate {
-    fn new(word: impl Into<String>, about: impl Into<String>) -> Self {
-        let (word, about) = (word.into(), about.into());
-        Self { word, about }
-    }
-}
-
+/// What fits at the last word: words, or a path, which the shell itself completes.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    Words(Vec<Candidate>),
-    /// A file or a directory, which the shell knows best.
+    Words(Vec<CompletionCandidate>),
     Files,
     Dirs,
 }
@@ -118,38 +92,31 @@ fn answer(words: &[String], project: Project) -> Answer {
     };
     let mut command = with_completers(Cli::command(), &[], &Arc::new(project));
     let arguments = words.iter().map(OsString::from).collect();
-    let found = complete(&mut command, arguments, before.len(), None).unwrap_or_default();
-    let has = |mark: &str| {
-        let mut values = found.iter().map(|candidate| candidate.get_value());
-        values.any(|value| value.to_string_lossy().ends_with(mark))
-    };
-    match () {
-        () if has(FILES) => Answer::Files,
-        () if has(DIRS) => Answer::Dirs,
-        () => Answer::Words(fitting(&found, before, last)),
+    let mut found = complete(&mut command, arguments, before.len(), None).unwrap_or_default();
+    let has = |mark: &str| found.iter().any(|candidate| word(candidate).ends_with(mark));
+    if has(FILES) {
+        return Answer::Files;
     }
-}
-
-/// Subcommands; where there are none, values; and where nothing else fits, flags.
-fn fitting(found: &[CompletionCandidate], before: &[String], last: &str) -> Vec<Candidate> {
+    if has(DIRS) {
+        return Answer::Dirs;
+    }
+    found.retain(|candidate| {
+        let word = word(candidate);
+        !candidate.is_hide_set() && is_one_word(&word) && !is_given(&word, before, last)
+    });
+    // Subcommands; where there are none, values; and where nothing else fits, flags.
     let rank = |candidate: &CompletionCandidate| match candidate.get_id() {
         Some(id) if id.starts_with("command::") => 0,
         Some(_) => 2,
         None => 1,
     };
-    let fits = |candidate: &&CompletionCandidate| {
-        let word = candidate.get_value().to_string_lossy();
-        !candidate.is_hide_set() && is_one_word(&word) && !is_given(&word, before, last)
-    };
-    let fitting: Vec<&CompletionCandidate> = found.iter().filter(fits).collect();
-    let first = fitting.iter().map(|candidate| rank(candidate)).min();
-    let best = fitting.into_iter().filter(|candidate| Some(rank(candidate)) == first);
-    best.map(|candidate| {
-        let about = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-        let about = about.lines().next().unwrap_or_default();
-        Candidate::new(candidate.get_value().to_string_lossy(), about)
-    })
-    .collect()
+    let first = found.iter().map(rank).min();
+    found.retain(|candidate| Some(rank(candidate)) == first);
+    Answer::Words(found)
+}
+
+fn word(candidate: &CompletionCandidate) -> Cow<'_, str> {
+    candidate.get_value().to_string_lossy()
 }
 
 /// Whether a name or flag was given before, also in the list that is being typed.
@@ -181,11 +148,8 @@ fn with_completer(argument: Arg, path: &[String], project: &Arc<Project>) -> Arg
         let complete = move |prefix: &OsStr| {
             let prefix = prefix.to_string_lossy();
             let mut candidates = project.names(names, &prefix);
-            candidates.retain(|candidate| candidate.word.starts_with(prefix.as_ref()));
-            let candidates = candidates
-                .into_iter()
-                .map(|candidate| CompletionCandidate::new(candidate.word).help(Some(candidate.about.into())));
-            candidates.collect::<Vec<_>>()
+            candidates.retain(|candidate| word(candidate).starts_with(prefix.as_ref()));
+            candidates
         };
         return argument.add(ArgValueCompleter::new(complete));
     }
@@ -199,7 +163,6 @@ fn with_completer(argument: Arg, path: &[String], project: &Arc<Project>) -> Arg
     argument.add(ArgValueCompleter::new(path))
 }
 
-/// What the values of an argument name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Names {
     Tasks,
@@ -212,7 +175,6 @@ enum Names {
     SettingValues,
     Strategies,
     Statuses,
-    /// Where learnings come from.
     Sources,
 }
 
@@ -233,30 +195,30 @@ fn names_of(path: &[String], id: &str) -> Option<Names> {
     })
 }
 
-/// The project a command line is about; it may not be there.
 struct Project {
+    /// None where the command line is not in a project.
     root: Option<project::Project>,
-    /// The agent that the command line names.
     agent: Option<String>,
     /// The word before the last one: in `config set`, the setting's name.
     before_last: String,
-    settings: OnceLock<Settings>,
+    /// The settings; where they cannot be read, the defaults.
+    settings: Settings,
 }
 
 impl Project {
-    /// The one around here, or around the directory that the command line names.
     fn of(words: &[String]) -> Self {
         let dir = option(words, &["--dir", "-C"]).map(|dir| below_home(&dir));
+        let root = find(dir.as_deref()).ok();
+        let file = root.as_ref().map(project::Project::config).unwrap_or_default();
         Self {
-            root: find(dir.as_deref()).ok(),
+            root,
             agent: option(words, &["--agent"]),
             before_last: words.iter().rev().nth(1).cloned().unwrap_or_default(),
-            settings: OnceLock::new(),
+            settings: Settings::load(&file, std::env::vars_os()).unwrap_or_default(),
         }
     }
 
-    /// Names that may begin with this.
-    fn names(&self, names: Names, prefix: &str) -> Vec<Candidate> {
+    fn names(&self, names: Names, prefix: &str) -> Vec<CompletionCandidate> {
         match names {
             Names::Tasks => self.stored(|store| store.task_names(prefix, MOST_NAMES)),
             Names::Learnings => self.stored(|store| store.learning_names(prefix, MOST_NAMES)),
@@ -280,58 +242,45 @@ impl Project {
     }
 
     /// Names of agents, with their program.
-    fn agents(&self) -> Vec<Candidate> {
-        let agents = self.settings().agents.iter();
-        let of_agent = |(name, agent): (&String, &crate::settings::AgentSettings)| {
+    fn agents(&self) -> Vec<CompletionCandidate> {
+        let agents = self.settings.agents.iter().map(|(name, agent)| {
             let command = agent.setup.command.iter().map(String::as_str);
-            Candidate::new(name, shown_words(command, COMMAND_CHARS).join(" "))
-        };
-        agents.map(of_agent).collect()
+            candidate(name, shown_words(command, COMMAND_CHARS).join(" "))
+        });
+        agents.collect()
     }
 
     /// Models of the agent that is named, else of the one that runs use.
-    fn models(&self) -> Vec<Candidate> {
-        let settings = self.settings();
+    fn models(&self) -> Vec<CompletionCandidate> {
+        let settings = &self.settings;
         let agent = self.agent.as_deref().unwrap_or(settings.agent());
         let models = settings.agents.get(agent).map(|agent| agent.setup.models.iter());
-        models.into_iter().flatten().map(|model| Candidate::new(model, agent)).collect()
+        models.into_iter().flatten().map(|model| candidate(model, agent.to_owned())).collect()
     }
 
     /// Names of settings, with what they do.
-    fn setting_names(&self) -> Vec<Candidate> {
-        let name = |section: &str, key: &str, doc: &str| Candidate::new(format!("{section}.{key}"), doc);
+    fn setting_names(&self) -> Vec<CompletionCandidate> {
+        let name =
+            |section: &str, key: &str, doc: &str| candidate(format!("{section}.{key}"), doc.to_owned());
         let plain = KEYS.iter().map(|key| name(key.section, key.name, key.doc));
-        let agents = self.settings().agents.keys().flat_map(|agent| {
+        let agents = self.settings.agents.keys().flat_map(|agent| {
             let section = format!("agents.{agent}");
             AGENT_FIELDS.iter().map(move |field| name(&section, field.name, field.doc))
         });
         plain.chain(agents).collect()
     }
 
-    /// The settings; where they cannot be read, those that need no file.
-    fn settings(&self) -> &Settings {
-        self.settings.get_or_init(|| {
-            let file = self.root.as_ref().map(project::Project::config).unwrap_or_default();
-            Settings::load(&file, std::env::vars_os()).unwrap_or_default()
-        })
-    }
-
-    fn stored(&self, ask: impl FnOnce(&Store) -> Result<Vec<Named>>) -> Vec<Candidate> {
-        let Some(root) = &self.root else {
-            return Vec::new();
-        };
-        let store = Store::open_read_only(&root.database());
-        let named = store.and_then(|store| ask(&store)).unwrap_or_default();
-        named.into_iter().map(|named| Candidate::new(named.name, named.about)).collect()
+    fn stored(&self, ask: impl FnOnce(&Store) -> Result<Vec<Named>>) -> Vec<CompletionCandidate> {
+        let store = self.root.as_ref().and_then(|root| Store::open_read_only(&root.database()).ok());
+        let named = store.and_then(|store| ask(&store).ok()).unwrap_or_default();
+        named.into_iter().map(|named| candidate(named.name, named.about)).collect()
     }
 }
 
-/// A directory as a shell would have it.
+/// A directory as the shell will pass it on.
 fn below_home(dir: &str) -> PathBuf {
-    match (dir.strip_prefix('~'), std::env::home_dir()) {
-        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-            home.join(rest.trim_start_matches('/'))
-        }
+    match (dir.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(dir),
     }
 }
@@ -349,8 +298,12 @@ fn option(words: &[String], names: &[&str]) -> Option<String> {
     before.iter().enumerate().rev().find_map(value)
 }
 
-fn plain(words: &[&str]) -> Vec<Candidate> {
-    words.iter().map(|word| Candidate::new(*word, "")).collect()
+fn candidate(word: impl Into<OsString>, about: String) -> CompletionCandidate {
+    CompletionCandidate::new(word).help(Some(about.into()))
+}
+
+fn plain(words: &[&str]) -> Vec<CompletionCandidate> {
+    words.iter().map(CompletionCandidate::new).collect()
 }
 
 /// A command line as it was typed.
@@ -366,15 +319,12 @@ struct Typed {
 
 impl Typed {
     /// What a shell means by its words.
-    fn read(shell: TargetShell, mut words: Vec<String>) -> Self {
-        match shell {
-            TargetShell::Bash => return Self::of_bash(&words),
-            TargetShell::Zsh => {}
-            TargetShell::Fish => {
-                if let Some(last) = words.last_mut() {
-                    *last = unquoted(last);
-                }
-            }
+    fn read(shell: Shell, mut words: Vec<String>) -> Self {
+        if shell == Shell::Bash {
+            return Self::of_bash(&words);
+        }
+        if let Some(last) = words.last_mut().filter(|_| shell == Shell::Fish) {
+            *last = unquoted(last);
         }
         Self { words, kept: 0, is_quoted: false }
     }
@@ -404,7 +354,7 @@ impl Typed {
     }
 
     /// The answer: who completes, then what fits, a line each.
-    fn write(&self, shell: TargetShell, answer: &Answer) -> String {
+    fn write(&self, shell: Shell, answer: &Answer) -> String {
         let words = match answer {
             Answer::Files => return "files\n".into(),
             Answer::Dirs => return "dirs\n".into(),
@@ -414,18 +364,20 @@ impl Typed {
         format!("words\n{}", lines.collect::<String>())
     }
 
-    fn line(&self, shell: TargetShell, Candidate { word, about }: &Candidate) -> String {
-        let about = one_line(about, ABOUT_CHARS);
+    fn line(&self, shell: Shell, candidate: &CompletionCandidate) -> String {
+        let word = word(candidate);
+        let about = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+        let about = one_line(about.lines().next().unwrap_or_default(), ABOUT_CHARS);
         match shell {
-            TargetShell::Bash => {
+            Shell::Bash => {
                 let rest = word.get(self.kept..).unwrap_or_default();
                 if self.is_quoted { rest.to_owned() } else { escaped(rest) }
             }
-            TargetShell::Zsh => {
-                let word = word.replace('\\', "\\\\").replace(':', "\\:");
+            Shell::Zsh => {
+                let word = word.replace(':', "\\:");
                 if about.is_empty() { word } else { format!("{word}:{about}") }
             }
-            TargetShell::Fish => format!("{word}\t{about}"),
+            _ => format!("{word}\t{about}"),
         }
     }
 }
@@ -466,7 +418,7 @@ mod tests {
 
     fn words(line: &str) -> Vec<String> {
         match at(line) {
-            Answer::Words(words) => words.into_iter().map(|candidate| candidate.word).collect(),
+            Answer::Words(words) => words.iter().map(|candidate| word(candidate).into_owned()).collect(),
             other => vec![format!("{other:?}")],
         }
     }
@@ -559,7 +511,7 @@ mod tests {
             (&["ralph", "a", ":", ""], &["ralph", "a:", ""], 0),
             (&["ralph", "'a b'", "\"c"], &["ralph", "a b", "c"], 0),
         ] {
-            let typed = Typed::read(TargetShell::Bash, pieces.iter().map(|&word| word.into()).collect());
+            let typed = Typed::read(Shell::Bash, pieces.iter().map(|&word| word.into()).collect());
             assert_eq!(typed.words, words);
             assert_eq!(typed.kept, kept, "{pieces:?}");
         }
@@ -567,13 +519,13 @@ mod tests {
 
     #[test]
     fn every_shell_gets_its_own_form() {
-        let answer = Answer::Words(vec![Candidate::new("a:b#1", "The\ttitle")]);
+        let answer = Answer::Words(vec![candidate("a:b#1", "The\ttitle".into())]);
         for (shell, words, expected) in [
-            (TargetShell::Bash, &["ralph", "a"][..], "words\na:b\\#1\n"),
-            (TargetShell::Bash, &["ralph", "a", ":"], "words\nb\\#1\n"),
-            (TargetShell::Bash, &["ralph", "'a"], "words\na:b#1\n"),
-            (TargetShell::Zsh, &["ralph", "a"], "words\na\\:b#1:The title\n"),
-            (TargetShell::Fish, &["ralph", "a"], "words\na:b#1\tThe title\n"),
+            (Shell::Bash, &["ralph", "a"][..], "words\na:b\\#1\n"),
+            (Shell::Bash, &["ralph", "a", ":"], "words\nb\\#1\n"),
+            (Shell::Bash, &["ralph", "'a"], "words\na:b#1\n"),
+            (Shell::Zsh, &["ralph", "a"], "words\na\\:b#1:The title\n"),
+            (Shell::Fish, &["ralph", "a"], "words\na:b#1\tThe title\n"),
         ] {
             let typed = Typed::read(shell, words.iter().map(|&word| word.into()).collect());
             assert_eq!(typed.write(shell, &answer), expected);

@@ -1,13 +1,13 @@
 //! `ralph config …`: the settings in force, where each comes from, and changes to them. Secrets are masked.
 
-use std::env;
 use std::path::Path;
 
-use ralph_core::agent::{AgentKind, Price};
+use ralph_core::agent::AgentKind;
 use ralph_core::project::Project;
 use ralph_core::text::one_line;
 use serde::Serialize;
 use serde_json::{Value, json};
+use toml_edit::ser::ValueSerializer;
 
 use super::run::Crew;
 use crate::command_error::{CommandError, CommandResult};
@@ -16,7 +16,7 @@ use crate::secrets::{shown, shown_words};
 use crate::settings::edit::{self, Name};
 use crate::settings::{AGENT_FIELDS, AgentSettings, Settings, Source, format_name, nearest};
 use crate::ui::table::Table;
-use crate::workspace::{Workspace, find, find_settings};
+use crate::workspace::{find, find_settings};
 
 /// The config commands.
 #[derive(Debug, clap::Subcommand)]
@@ -103,17 +103,14 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     }
 }
 
-/// A setting, its value and where that comes from.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    section: String,
-    key: &'static str,
+    pub section: String,
+    pub key: &'static str,
     /// A text or a list of texts; of agents also tables and flags.
-    value: Value,
+    pub value: Value,
     source: String,
-    /// The line of `.ralph.toml`, if it comes from there.
-    line: Option<usize>,
-    /// What it would be if nothing set it.
+    pub line: Option<usize>,
     default: Value,
 }
 
@@ -129,7 +126,6 @@ impl Row {
     }
 }
 
-/// All settings, in the order of documentation.
 pub fn rows(settings: &Settings) -> Vec<Row> {
     let defaults = Settings::default();
     let both = settings.all().zip(defaults.all());
@@ -173,7 +169,7 @@ fn agent_value(agent: &AgentSettings, field: &str) -> Value {
         "skip_permissions" if !is_command => setup.skip_permissions.into(),
         "price" => {
             let prices = setup.prices.iter();
-            prices.map(|(model, price)| (model.clone(), price_table(price))).collect()
+            prices.map(|(model, price)| (model.clone(), json!(price))).collect()
         }
         "env" => {
             let env = setup.env.iter();
@@ -188,39 +184,12 @@ fn agent_value(agent: &AgentSettings, field: &str) -> Value {
     }
 }
 
-fn price_table(price: &Price) -> Value {
-    let amounts = [
-        ("input", Some(price.input)),
-        ("output", Some(price.output)),
-        ("cache_read", price.cache_read),
-        ("cache_write", price.cache_write),
-    ];
-    let known = amounts.iter().filter_map(|(name, amount)| Some((*name, (*amount)?)));
-    known.map(|(name, amount)| (name.to_owned(), Value::from(amount))).collect()
-}
-
 /// A value as text: words as they are, the rest as TOML has it; none where there is no value.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
-        other => Some(inline(other)),
-    }
-}
-
-/// A value on one line, as TOML has it.
-fn inline(value: &Value) -> String {
-    match value {
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(inline).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(table) => {
-            let pair = |(name, value)| format!("{} = {}", toml_edit::Key::new(name), inline(value));
-            let pairs: Vec<String> = table.iter().map(pair).collect();
-            format!("{{ {} }}", pairs.join(", "))
-        }
-        other => other.to_string(),
+        other => Some(other.serialize(ValueSerializer::new()).ok()?.to_string()),
     }
 }
 
@@ -258,27 +227,26 @@ fn show(dir: Option<&Path>, all: bool, json: bool) -> CommandResult {
 }
 
 fn unknown(name: &str, rows: &[Row]) -> CommandError {
-    let error = CommandError::usage(format_args!("unknown setting `{name}`"));
-    let names: Vec<String> = rows.iter().map(Row::name).collect();
-    // Whoever knows the key but not its section is helped first.
-    let of_key = rows.iter().find(|row| row.key == name).map(Row::name);
-    // A right section makes every name alike: then only the keys of that section are compared.
-    let is_section = |section: &str| rows.iter().any(|row| row.section == section);
-    let near = || match name.split_once('.').filter(|(section, _)| is_section(section)) {
-        Some((section, key)) => {
-            let own = rows.iter().filter(|row| row.section == section);
-            let near = nearest(key, own.map(|row| row.key))?;
-            Some(format!("{section}.{near}"))
+    let section = name.rsplit_once('.').map(|(section, _)| section);
+    let rows_there: Vec<&Row> =
+        rows.iter().filter(|row| section.is_none_or(|section| row.section == section)).collect();
+    let near = match rows_there.is_empty() {
+        // A right section makes all its names alike: only the keys are compared then.
+        false => {
+            let key = nearest(name.rsplit('.').next().unwrap_or(name), rows_there.iter().map(|row| row.key));
+            rows_there.iter().find(|row| Some(row.key) == key).map(|row| row.name())
         }
-        None => nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
+        true => {
+            let names: Vec<String> = rows.iter().map(Row::name).collect();
+            nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+        }
     };
-    match of_key.or_else(near) {
-        Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
-        None => error.hint("run `ralph config show --all` to see every setting"),
-    }
+    CommandError::usage(format_args!("unknown setting `{name}`")).hint(match near {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => "run `ralph config show --all` to see every setting".to_owned(),
+    })
 }
 
-/// The settings' file of a project.
 struct File {
     project: Project,
     text: String,
@@ -305,12 +273,7 @@ impl File {
 
     /// What is in force in place of the file's value, and where it comes from.
     fn overridden(&self, setting: &str) -> Option<Row> {
-        let settings = match self.project.database().exists() {
-            true => Workspace::open_to_read(Some(self.project.root()))
-                .and_then(|workspace| workspace.settings())
-                .ok()?,
-            false => Settings::load(&self.project.config(), env::vars_os()).ok()?,
-        };
+        let (_, settings) = find_settings(Some(self.project.root())).ok()?;
         let mut rows = rows(&settings).into_iter();
         rows.find(|row| row.name() == setting && row.line.is_none() && row.is_set())
     }

@@ -1,9 +1,10 @@
 //! What `ralph init` finds in and around a directory: language, test command, git, agents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ralph_core::files::{Limit, Links, read_text};
+use ralph_core::gate::programs;
 use ralph_core::git::{Git, Wants};
 use ralph_core::which::{find, search_path};
 use serde::Serialize;
@@ -21,14 +22,12 @@ pub struct Survey {
     pub project: Detected,
     /// The program of the test command, where it is not installed.
     pub missing_program: Option<String>,
-    /// Whether the directory is in a git repository.
     pub git: bool,
     /// The root of that repository, where it is above the directory.
     pub repository: Option<PathBuf>,
     /// What would keep Ralph from committing there, and what to do about it.
     pub git_problem: Option<String>,
     pub agents: Vec<AgentHere>,
-    /// Whether there is an AGENTS.md already.
     pub agents_md: bool,
 }
 
@@ -45,18 +44,13 @@ pub struct AgentHere {
     pub login: &'static str,
 }
 
-/// The directory above that holds the repository; none where this one does.
-fn repository_above(root: &Path) -> Option<PathBuf> {
-    let top = root.ancestors().find(|dir| dir.join(".git").exists())?;
-    (top != root).then(|| top.to_owned())
-}
-
 impl Survey {
     pub fn of(root: &Path) -> Self {
         let project = detect(&Listing::of(root));
         let command = project.test_command.as_deref();
         let missing_program = command.and_then(|command| missing_program(command, root));
         let git = Git::discover(root);
+        let top = root.ancestors().find(|dir| dir.join(".git").exists());
         let agents = Settings::default().agents;
         let here = agents.iter().map(|(name, agent)| {
             let facts = agent.kind.facts();
@@ -72,7 +66,7 @@ impl Survey {
             missing_program,
             git_problem: git.as_ref().and_then(commit_problem),
             git: git.is_some(),
-            repository: repository_above(root).filter(|_| git.is_some()),
+            repository: top.filter(|top| *top != root && git.is_some()).map(Path::to_owned),
             agents: here.collect(),
             agents_md: root.join("AGENTS.md").exists(),
             project,
@@ -100,60 +94,24 @@ fn commit_problem(git: &Git) -> Option<String> {
     Some(format!("{}; to fix it: {}", obstacle.message, obstacle.fix))
 }
 
-/// Words that a shell knows itself.
-const BUILT_IN: [&str; 12] =
-    ["test", "true", "false", "cd", "set", "exec", "command", ".", "if", "for", "while", "export"];
-
-/// The program of a command line, where it is not there.
+/// The first program of a command that is not installed.
 pub fn missing_program(command: &str, root: &Path) -> Option<String> {
-    let mut words = command.split_whitespace();
-    // `CI=1 npm test` starts npm.
-    let program = words.find(|word| !word.contains('='))?;
-    let is_plain = |c: char| c.is_alphanumeric() || "._-/+".contains(c);
-    // What only a shell understands is left to the shell.
-    let is_missing = program.chars().all(is_plain)
-        && !BUILT_IN.contains(&program)
-        && find(program, root, search_path().as_ref()).is_none();
-    is_missing.then(|| program.to_owned())
+    let search = search_path();
+    let is_missing = |program: &&str| find(program, root, search.as_ref()).is_none();
+    programs(command).into_iter().find(is_missing).map(str::to_owned)
 }
 
-/// What is in a directory: the names of its entries, and the text of those files that [`READ`] names.
-#[derive(Clone, Debug, Default)]
-struct Listing {
+/// The names in a directory; files are read when they are asked for.
+#[derive(Clone, Debug)]
+struct Listing<'r> {
+    root: &'r Path,
     names: BTreeSet<String>,
-    texts: BTreeMap<String, String>,
 }
 
-/// The files whose text matters.
-const READ: [&str; 13] = [
-    "package.json",
-    "pyproject.toml",
-    "requirements.txt",
-    "requirements-dev.txt",
-    "setup.cfg",
-    "tox.ini",
-    "composer.json",
-    "Makefile",
-    "makefile",
-    "GNUmakefile",
-    "justfile",
-    "Justfile",
-    ".justfile",
-];
-
-impl Listing {
-    fn of(root: &Path) -> Self {
-        let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-        let names = entries.take(MOST_ENTRIES);
-        let names: BTreeSet<String> =
-            names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        let read = |name: &str| {
-            let text = read_text(&root.join(name), Links::Follow, Limit::SETTINGS).ok()?;
-            Some((name.to_owned(), text))
-        };
-        let there = READ.into_iter().filter(|name| names.contains(*name));
-        let texts = there.filter_map(read).collect();
-        Self { names, texts }
+impl<'r> Listing<'r> {
+    fn of(root: &'r Path) -> Self {
+        let entries = std::fs::read_dir(root).into_iter().flatten().flatten().take(MOST_ENTRIES);
+        Self { root, names: entries.filter_map(|entry| entry.file_name().into_string().ok()).collect() }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -170,20 +128,18 @@ impl Listing {
         plain.map(|name| (*name).to_owned()).or_else(|| self.names.iter().find(ends).cloned())
     }
 
-    fn text(&self, name: &str) -> &str {
-        self.texts.get(name).map_or("", String::as_str)
+    fn text(&self, name: &str) -> String {
+        read_text(&self.root.join(name), Links::Follow, Limit::SETTINGS).unwrap_or_default()
     }
 
     fn json(&self, name: &str) -> Value {
-        serde_json::from_str(self.text(name)).unwrap_or_default()
+        serde_json::from_str(&self.text(name)).unwrap_or_default()
     }
 }
 
-/// What a directory seems to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Detected {
     pub language: Option<&'static str>,
-    /// The file that says so.
     pub from: Option<String>,
     /// `npm`, `uv`, … where there is a choice.
     pub package_manager: Option<&'static str>,
@@ -195,9 +151,8 @@ pub struct Detected {
 type Tools = (Option<&'static str>, Option<String>);
 
 /// A language, the files by which it is known, and its tools.
-type Language = (&'static str, &'static [&'static str], fn(&Listing) -> Tools);
+type Language = (&'static str, &'static [&'static str], fn(&Listing<'_>) -> Tools);
 
-/// The languages, in the order in which they are looked for.
 const LANGUAGES: [Language; 10] = [
     ("Rust", &["Cargo.toml"], |_| (None, Some("cargo test".into()))),
     ("Go", &["go.mod", "go.work"], |_| (None, Some("go test ./...".into()))),
@@ -231,7 +186,7 @@ const RUNNERS: [(&str, [&str; 3]); 2] = [
 
 /// Guesses. The first language that is found is the project's, and the first test command in that order its tests; `make` and
 /// `just` are asked where no language knows one.
-fn detect(listing: &Listing) -> Detected {
+fn detect(listing: &Listing<'_>) -> Detected {
     let mut found = LANGUAGES.iter().filter_map(|(language, files, tools)| {
         let from = listing.first(files)?;
         let (package_manager, test_command) = tools(listing);
@@ -241,7 +196,7 @@ fn detect(listing: &Listing) -> Detected {
     if first.test_command.is_none() {
         let other = found.find_map(|language| language.test_command);
         let runner = || {
-            let has_test = |files| listing.first(files).is_some_and(|file| has_target(listing.text(&file)));
+            let has_test = |files| listing.first(files).is_some_and(|file| has_target(&listing.text(&file)));
             let runner = RUNNERS.iter().find(|(_, files)| has_test(files));
             runner.map(|(command, _)| (*command).to_owned())
         };
@@ -250,7 +205,7 @@ fn detect(listing: &Listing) -> Detected {
     first
 }
 
-fn node(listing: &Listing) -> Tools {
+fn node(listing: &Listing<'_>) -> Tools {
     let locks = [
         ("pnpm-lock.yaml", "pnpm"),
         ("yarn.lock", "yarn"),
@@ -275,7 +230,7 @@ fn node(listing: &Listing) -> Tools {
     (Some(manager), has_script.then_some(command))
 }
 
-fn python(listing: &Listing) -> Tools {
+fn python(listing: &Listing<'_>) -> Tools {
     let project = listing.text("pyproject.toml");
     let manager = match () {
         () if listing.has("uv.lock") || project.contains("[tool.uv") => Some("uv"),
@@ -308,7 +263,7 @@ fn python(listing: &Listing) -> Tools {
     (manager, Some(command))
 }
 
-fn ruby(listing: &Listing) -> Tools {
+fn ruby(listing: &Listing<'_>) -> Tools {
     let command = match () {
         () if listing.has("spec") || listing.has(".rspec") => "rspec",
         () if listing.has("test") && listing.has("Rakefile") => "rake test",
@@ -318,7 +273,7 @@ fn ruby(listing: &Listing) -> Tools {
     (None, Some(format!("{prefix}{command}")))
 }
 
-fn php(listing: &Listing) -> Tools {
+fn php(listing: &Listing<'_>) -> Tools {
     let script = &listing.json("composer.json")["scripts"]["test"];
     let unit = listing.first(&["phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"]);
     let command = match script {
@@ -347,15 +302,14 @@ fn has_target(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A listing of names, each with a text after `=` where it matters.
-    fn listing(entries: &[&str]) -> Listing {
-        let mut listing = Listing::default();
+    /// What is detected among these files, each with a text after `=` where it matters.
+    fn detected(entries: &[&str]) -> Detected {
+        let root = tempfile::tempdir().unwrap();
         for entry in entries {
             let (name, text) = entry.split_once('=').unwrap_or((entry, ""));
-            listing.names.insert(name.to_owned());
-            listing.texts.insert(name.to_owned(), text.to_owned());
+            std::fs::write(root.path().join(name), text).unwrap();
         }
-        listing
+        detect(&Listing::of(root.path()))
     }
 
     #[test]
@@ -419,7 +373,7 @@ mod tests {
             (&["README.md"], "", "", ""),
             (&[], "", "", ""),
         ] {
-            let found = detect(&listing(files));
+            let found = detected(files);
             assert_eq!(found.language.unwrap_or(""), language, "{files:?}");
             assert_eq!(found.package_manager.unwrap_or(""), manager, "{files:?}");
             assert_eq!(found.test_command.unwrap_or_default(), command, "{files:?}");
@@ -436,7 +390,7 @@ mod tests {
             ("no-such-program test", Some("no-such-program")),
             ("CI=1 ./no-such-program", Some("./no-such-program")),
             ("test -f x", None),
-            ("(no-such-program)", None),
+            ("cd x && no-such-program", Some("no-such-program")),
             ("", None),
         ] {
             assert_eq!(missing_program(command, root).as_deref(), missing, "{command}");

@@ -19,7 +19,6 @@ use crate::ui::progress::waiting;
 use crate::ui::style::Standing;
 use crate::workspace::{Workspace, now, random, start_dir};
 
-/// How many tasks of a kind are listed.
 const LISTED: usize = 20;
 
 /// Import a plan from a file.
@@ -156,9 +155,9 @@ fn show(args: &Args, path: &str, report: &ImportReport) {
         }
     }
     output::line(format_args!("{path}: {}", parts.join(", ")));
-    let removed = counted(report.removed.len() as u64, "task");
-    let verb = if report.removed.len() == 1 { "is" } else { "are" };
     if !report.removed.is_empty() {
+        let removed = counted(report.removed.len() as u64, "task");
+        let verb = if report.removed.len() == 1 { "is" } else { "are" };
         output::line(format_args!(
             "{removed} {verb} no longer in the file but kept in the plan; delete with `ralph task delete`"
         ));
@@ -184,13 +183,9 @@ fn list(mark: char, tasks: &[ImportedTask], hide_ids: bool) {
 }
 
 fn list_gates(gates: &[GateEdit]) {
-    for gate in gates.iter().take(LISTED) {
-        output::line(format_args!(
-            "  the gate of {}: {} → {}",
-            gate.name,
-            lines::gate(gate.before.as_deref()),
-            lines::gate(gate.after.as_deref())
-        ));
+    for GateEdit { name, before, after, .. } in gates.iter().take(LISTED) {
+        let (before, after) = (lines::gate(before.as_deref()), lines::gate(after.as_deref()));
+        output::line(format_args!("  the gate of {name}: {before} → {after}"));
     }
     if gates.len() > LISTED {
         output::line(format_args!("  … and {} more gates", gates.len() - LISTED));

@@ -1,6 +1,6 @@
 //! `ralph init`: looks at the directory, asks, and writes settings and a place for the plan. Safe to repeat.
 
-use std::io::{IsTerminal, Write, stdin, stdout};
+use std::io::{IsTerminal, stdin, stdout};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -14,11 +14,11 @@ use super::config::{Row, rows};
 use super::detect::{Survey, missing_program};
 use super::trust;
 use crate::command_error::{CommandError, CommandResult};
-use crate::output;
 use crate::settings::{Settings, edit};
 use crate::ui::format::counted;
 use crate::ui::table::wrap;
 use crate::workspace::{Workspace, start_dir};
+use crate::{input, output};
 
 /// Set up Ralph in this directory.
 ///
@@ -74,21 +74,21 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     let choices = match args.asks() {
         true => {
+            let (language, agents) = (language(&survey), agents(&survey));
+            let git = if survey.git { "repository" } else { "none" };
             output::line(format_args!("Setting up Ralph in {}", root.display()));
-            output::text(describe(&survey));
+            output::line(format_args!("  Language  {language}\n  Git       {git}\n  Agents    {agents}\n"));
             ask(&survey, &root)?
         }
         false => Choices::of(&survey),
     };
     let made = create(&root, &choices.text())?;
-    if args.json {
-        output::json(&json!({
-            "root": root, "made": made, "detected": survey, "settings": choices.settings(),
-        }));
-    } else if !args.quiet {
-        report(&root, &made, &survey, &choices);
-    }
-    Ok(ExitCode::SUCCESS)
+    let document = json!({ "root": root, "made": made, "detected": survey, "settings": choices.settings() });
+    output::print(args.json, &document, || {
+        if !args.quiet {
+            report(&root, &made, &survey, &choices);
+        }
+    })
 }
 
 /// The project that this directory belongs to, unless it is one itself.
@@ -96,7 +96,6 @@ fn project_above(root: &Path) -> Option<Project> {
     Project::find(root).filter(|project| project.root() != root)
 }
 
-/// Whether a separate project is wanted below another one.
 fn wants_separate(above: &Project, args: &Args) -> Result<bool, CommandError> {
     let message = format!("this directory is inside the Ralph project at {}", above.root().display());
     if !args.asks() {
@@ -168,33 +167,25 @@ fn report_existing(project: &Project, args: &Args) -> CommandResult {
     let made = create(root, "")?;
     let set: Vec<Row> = rows(&settings).into_iter().filter(Row::is_set).collect();
     let tasks = Workspace::open_to_read(Some(root))?.store.counts()?;
-    if args.json {
-        output::json(&json!({ "root": root, "made": made, "settings": set, "tasks": tasks }));
-        return Ok(ExitCode::SUCCESS);
-    }
-    if args.quiet {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let place = root.display();
-    let made = match made.is_empty() {
-        true => "nothing was changed".to_owned(),
-        false => format!("created {}", made.join(", ")),
-    };
-    output::line(format_args!("{place} is already a Ralph project; {made}"));
-    let names: Vec<String> = set.iter().map(Row::name).collect();
-    let names = match names.is_empty() {
-        true => "all settings have their defaults".to_owned(),
-        false => one_line(&names.join(", "), 200),
-    };
-    output::line(format_args!("  .ralph.toml  {names} (`ralph config show`)"));
-    output::line(format_args!("  plan         {} (`ralph status`)", counted(tasks.total, "task")));
-    Ok(ExitCode::SUCCESS)
-}
-
-/// What was found, before the questions.
-fn describe(survey: &Survey) -> String {
-    let git = if survey.git { "repository" } else { "none" };
-    format!("  Language  {}\n  Git       {git}\n  Agents    {}\n\n", language(survey), agents(survey))
+    let document = json!({ "root": root, "made": made, "settings": set, "tasks": tasks });
+    output::print(args.json, &document, || {
+        if args.quiet {
+            return;
+        }
+        let made = match made.is_empty() {
+            true => "nothing was changed".to_owned(),
+            false => format!("created {}", made.join(", ")),
+        };
+        let names: Vec<String> = set.iter().map(Row::name).collect();
+        let names = match names.is_empty() {
+            true => "all settings have their defaults".to_owned(),
+            false => one_line(&names.join(", "), 200),
+        };
+        let tasks = counted(tasks.total, "task");
+        output::line(format_args!("{} is already a Ralph project; {made}", root.display()));
+        output::line(format_args!("  .ralph.toml  {names} (`ralph config show`)"));
+        output::line(format_args!("  plan         {tasks} (`ralph status`)"));
+    })
 }
 
 fn language(survey: &Survey) -> String {
@@ -206,20 +197,14 @@ fn language(survey: &Survey) -> String {
 }
 
 fn agents(survey: &Survey) -> String {
-    let installed = survey.agents.iter().filter(|agent| agent.installed);
-    let installed: Vec<String> = installed
-        .map(|agent| match agent.logged_in {
-            true => format!("{} (logged in)", agent.name),
-            false => format!("{} (no login found)", agent.name),
-        })
-        .collect();
-    match installed.is_empty() {
-        true => "none installed".to_owned(),
-        false => installed.join(", "),
-    }
+    let installed = survey.agents.iter().filter(|agent| agent.installed).map(|agent| {
+        let state = if agent.logged_in { "logged in" } else { "no login found" };
+        format!("{} ({state})", agent.name)
+    });
+    let installed: Vec<String> = installed.collect();
+    if installed.is_empty() { "none installed".to_owned() } else { installed.join(", ") }
 }
 
-/// Columns before the text of a row.
 const INDENT: usize = 13;
 
 /// What was chosen and written, and what comes next.
@@ -299,22 +284,21 @@ fn agents_md(choices: &Choices) -> String {
     }
 }
 
+/// How a new `.ralph.toml` begins.
+pub const HEADER: &str = "# Ralph's settings for this project. `ralph config show --all` lists every setting and its \
+                          default,\n# `ralph config set KEY VALUE` changes one.\n";
+
 /// What goes into a new `.ralph.toml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
-    /// The agent, if one was found or named.
     pub agent: Option<String>,
     /// The gate of tasks that have none of their own.
     pub verify: Option<String>,
-    /// Whether finished work is committed.
     pub commit: bool,
-    /// Whether AGENTS.md is kept.
     pub agents_md: bool,
 }
 
 impl Choices {
-    pub const DEFAULT: Self = Self { agent: None, verify: None, commit: false, agents_md: true };
-
     pub fn of(survey: &Survey) -> Self {
         Self {
             agent: survey.agent().map(|agent| agent.name.clone()),
@@ -344,7 +328,6 @@ impl Choices {
         lines
     }
 
-    /// The settings by name, for programs.
     pub fn settings(&self) -> Map<String, Value> {
         let lines = self.lines().into_iter();
         lines.map(|(table, key, value, _)| (format!("{table}.{key}"), value)).collect()
@@ -352,10 +335,7 @@ impl Choices {
 
     /// The file. It has a table only where it sets something: a table can be there once, and people paste others below.
     pub fn text(&self) -> String {
-        let mut text = String::from(
-            "# Ralph's settings for this project. `ralph config show --all` lists every setting and its default,\n\
-             # `ralph config set KEY VALUE` changes one.\n",
-        );
+        let mut text = HEADER.to_owned();
         for (table, key, value, comment) in self.lines() {
             let value = match &value {
                 Value::String(text) => toml_edit::Value::from(text).to_string(),
@@ -367,7 +347,6 @@ impl Choices {
     }
 }
 
-/// Asks about everything that was found.
 fn ask(survey: &Survey, root: &Path) -> Result<Choices, CommandError> {
     let mut choices = Choices::of(survey);
     choices.agent = Some(ask_agent(survey, choices.agent.as_deref())?);
@@ -414,7 +393,6 @@ fn ask_gate(survey: &Survey, root: &Path) -> Result<Option<String>, CommandError
     Ok(Some(answer))
 }
 
-/// A question that is answered with yes or no.
 fn ask_yes(question: &str, default: bool) -> Result<bool, CommandError> {
     let choice = if default { "Y/n" } else { "y/N" };
     loop {
@@ -434,15 +412,9 @@ fn ask_text(question: &str, default: &str) -> Result<String, CommandError> {
 
 /// A line, without the space around it. Nothing was written before the last answer, so that giving up is safe at any time.
 fn read_answer(prompt: &str) -> Result<String, CommandError> {
-    output::text(prompt);
-    let _ = stdout().flush();
-    let mut line = String::new();
-    match stdin().read_line(&mut line) {
-        Ok(length) if length > 0 => Ok(line.trim().to_owned()),
-        _ => {
-            output::line("");
-            Err(CommandError::environment("canceled; nothing was created")
-                .hint("accept the suggested answers: ralph init --yes"))
-        }
-    }
+    input::ask(prompt).ok_or_else(|| {
+        output::line("");
+        CommandError::environment("canceled; nothing was created")
+            .hint("accept the suggested answers: ralph init --yes")
+    })
 }

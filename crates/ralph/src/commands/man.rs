@@ -67,7 +67,6 @@ fn name(command: &Command) -> &str {
     name.unwrap_or_else(|| command.get_name())
 }
 
-/// The page as troff.
 fn page(command: &Command) -> Result<String, CommandError> {
     let mut page = Vec::new();
     render(command, &mut page)

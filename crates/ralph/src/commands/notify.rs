@@ -13,7 +13,6 @@ use crate::notify::{
     Cutoff, Delivery, Message, Occasion, Place, channels, end_leftover_processes, notice, sample,
 };
 use crate::output;
-use crate::settings::Settings;
 use crate::ui::style::{DIM, GREEN, RED, paint};
 use crate::workspace::{find_settings, now, random};
 
@@ -36,22 +35,13 @@ pub struct Args {
     json: bool,
 }
 
-/// The result of one channel.
 #[derive(Debug, Serialize)]
 struct Row {
     sender: &'static str,
     target: Option<String>,
-    result: Outcome,
+    result: &'static str,
     /// Why it failed, or why it is not available here.
     reason: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Outcome {
-    Sent,
-    Nowhere,
-    Failed,
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
@@ -70,9 +60,9 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         .iter()
         .map(|channel| {
             let (result, reason) = match (channel.send)(&message, &cutoff) {
-                Ok(Delivery::Sent) => (Outcome::Sent, None),
-                Ok(Delivery::Unavailable(why)) => (Outcome::Nowhere, Some(why.to_owned())),
-                Err(why) => (Outcome::Failed, Some(why)),
+                Ok(Delivery::Sent) => ("sent", None),
+                Ok(Delivery::Unavailable(why)) => ("nowhere", Some(why.to_owned())),
+                Err(why) => ("failed", Some(why)),
             };
             let row = Row { sender: channel.name, target: channel.target.clone(), result, reason };
             if !args.json {
@@ -82,11 +72,16 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         })
         .collect();
     end_leftover_processes();
-    let failed = rows.iter().any(|row| row.result == Outcome::Failed);
+    let failed = rows.iter().any(|row| row.result == "failed");
     if args.json {
         output::json(&json!({ "ok": !failed, "occasion": args.occasion, "senders": rows }));
     }
-    note_unwanted(&settings, args.occasion);
+    if !settings.notify.on.contains(&args.occasion) {
+        let word = args.occasion.as_str();
+        output::note(format_args!(
+            "note: a run does not send this notification: `{word}` is not in [notify] on"
+        ));
+    }
     Ok(ExitCode::from(u8::from(failed)))
 }
 
@@ -105,17 +100,8 @@ fn line(row: &Row) -> String {
     let name = format!("{}{}", row.sender, target.unwrap_or_default());
     let reason = row.reason.as_deref().unwrap_or_default();
     match row.result {
-        Outcome::Sent => format!("{} {name}: sent", paint(GREEN, "✓")),
-        Outcome::Nowhere => format!("{} {name}: {reason} here", paint(DIM, "-")),
-        Outcome::Failed => format!("{} {name}: {reason}", paint(RED, "✗")),
-    }
-}
-
-fn note_unwanted(settings: &Settings, occasion: Occasion) {
-    if !settings.notify.on.contains(&occasion) {
-        let word = occasion.as_str();
-        output::note(format_args!(
-            "note: a run does not send this notification: `{word}` is not in [notify] on"
-        ));
+        "sent" => format!("{} {name}: sent", paint(GREEN, "✓")),
+        "nowhere" => format!("{} {name}: {reason} here", paint(DIM, "-")),
+        _ => format!("{} {name}: {reason}", paint(RED, "✗")),
     }
 }

@@ -1,7 +1,7 @@
 //! `ralph task …`: the plan.
 
 use std::collections::HashSet;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use ralph_core::gate::{self, Gate, GateResult};
 use ralph_core::model::{GateOutcome, Key, NewTask, Phase, Status, TITLE_CHARS, Task, TaskEdit, TaskId};
 use ralph_core::store::{Children, Mark, PlanNode, Scope};
 use ralph_core::text::{clean, code_line, few, mask_secrets, one_line, plain_line};
-use serde::Serialize;
+use serde_json::json;
 
 use super::run::{Crew, gate_limits, note_stranger};
 use super::task_tree;
@@ -188,7 +188,7 @@ fn add(workspace: &mut Workspace, args: AddArgs) -> CommandResult {
     let parent = workspace.optional_task(args.parent.as_deref())?;
     let after = args.after.iter().flat_map(|names| words(names));
     let after = after.map(|name| workspace.task(&name).map(|task| task.id));
-    let description = args.description.map(description).transpose()?;
+    let description = args.description.map(|text| input::argument(text, "description")).transpose()?;
     let new = NewTask {
         title: title(&args.title)?,
         description: description.unwrap_or_default(),
@@ -273,7 +273,7 @@ fn edit(workspace: &mut Workspace, args: EditArgs) -> CommandResult {
     };
     let edit = TaskEdit {
         title: args.title.as_deref().map(title).transpose()?,
-        description: args.description.map(description).transpose()?,
+        description: args.description.map(|text| input::argument(text, "description")).transpose()?,
         key: args.key.map(key).transpose()?,
         phase: args.phase.map(phase).transpose()?,
         parent: args.parent.map(parent).transpose()?,
@@ -295,12 +295,6 @@ fn edit(workspace: &mut Workspace, args: EditArgs) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A description given on the command line; `-` reads it from standard input.
-fn description(text: String) -> Result<String, CommandError> {
-    input::argument(text, "description")
-}
-
-/// The words of a list with commas.
 fn words(text: &str) -> Vec<String> {
     let words = text.split(',').map(str::trim);
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -476,7 +470,6 @@ fn skipped_tasks(workspace: &Workspace) -> Result<Vec<PlanNode>, CommandError> {
     Ok(plan)
 }
 
-/// Runs the gate of a task that is to be marked as done.
 fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     let settings = workspace.settings()?;
     let name = task.name();
@@ -546,14 +539,8 @@ fn confirmed(question: &str) -> Result<bool, CommandError> {
         let message = "cannot ask for confirmation: stdin is not a terminal";
         return Err(CommandError::usage(message).hint("add --yes"));
     }
-    let mut err = std::io::stderr().lock();
-    let _ = write!(err, "{question} [y/N] ");
-    let _ = err.flush();
-    let mut answer = String::new();
-    std::io::stdin()
-        .read_line(&mut answer)
-        .map_err(|e| CommandError::environment(format_args!("cannot read the answer: {e}")))?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    let answer = input::ask(&format!("{question} [y/N] ")).unwrap_or_default();
+    Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
 }
 
 fn deps(dir: Option<&Path>, command: &Deps) -> CommandResult {
@@ -577,12 +564,6 @@ fn deps(dir: Option<&Path>, command: &Deps) -> CommandResult {
     Ok(ExitCode::SUCCESS)
 }
 
-#[derive(Serialize)]
-struct Dependency<'t> {
-    task_id: &'t TaskId,
-    depends_on: &'t TaskId,
-}
-
 fn list_deps(workspace: &Workspace, task: Option<&str>, json: bool) -> CommandResult {
     let tasks = match task {
         Some(name) => vec![workspace.task(name)?],
@@ -591,7 +572,7 @@ fn list_deps(workspace: &Workspace, task: Option<&str>, json: bool) -> CommandRe
     let mut rows = Vec::new();
     for task in &tasks {
         for depends_on in &task.depends_on {
-            rows.push(Dependency { task_id: &task.id, depends_on });
+            rows.push(json!({ "task_id": task.id, "depends_on": depends_on }));
             if !json {
                 let dependency = workspace.task(depends_on.as_str());
                 let name = dependency

@@ -1,9 +1,7 @@
 //! `ralph trust`, and the list of projects of other users that this user trusts: paths in the user's own configuration
 //! directory.
 
-use std::ffi::OsString;
 use std::io::{self, Read};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +19,6 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::workspace::start_dir;
 
-/// The list; a path per line.
 const FILE: &str = "trusted";
 /// More than this is not a list that this program wrote.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -109,7 +106,6 @@ pub fn check(project: &Project) -> Result<(), CommandError> {
     refusal(project).map_or(Ok(()), Err)
 }
 
-/// Why a project is not trusted, if it is not.
 pub fn refusal(project: &Project) -> Option<CommandError> {
     let user = User::of_process(env::var("SUDO_UID").ok().as_deref());
     let distrust = distrust(project, user)?;
@@ -137,10 +133,10 @@ fn trusted() -> Vec<PathBuf> {
     file().map(|file| read(&file)).unwrap_or_default()
 }
 
-/// Adds a path; `false` if it was there.
 fn add(path: &Path) -> Result<bool, CommandError> {
-    if path.as_os_str().as_bytes().contains(&b'\n') {
-        let message = "cannot trust a path that contains a line break";
+    // The list has a path per line.
+    if path.to_str().is_none_or(|path| path.contains(['\n', '\r'])) {
+        let message = "cannot trust a path that is not UTF-8 or contains a line break";
         return Err(CommandError::usage(message));
     }
     change(|paths| {
@@ -150,7 +146,6 @@ fn add(path: &Path) -> Result<bool, CommandError> {
     })
 }
 
-/// Removes a path; `false` if it was not there.
 fn remove(path: &Path) -> Result<bool, CommandError> {
     change(|paths| {
         let before = paths.len();
@@ -172,15 +167,14 @@ fn change(edit: impl FnOnce(&mut Vec<PathBuf>) -> bool) -> Result<bool, CommandE
         if !edit(&mut paths) {
             return Ok(false);
         }
-        let lines = paths.iter().map(|path| [path.as_os_str().as_bytes(), b"\n"].concat());
+        let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
         private::make_file(&file)?;
-        write_whole(&file, &lines.collect::<Vec<_>>().concat())?;
+        write_whole(&file, lines.as_bytes())?;
         Ok(true)
     };
     write().map_err(|error| CommandError::cannot_write(&file, &error))
 }
 
-/// Where the list is, or would be.
 fn file() -> Option<PathBuf> {
     let given = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let config = given.filter(|dir| dir.is_absolute()).or_else(|| Some(env::home_dir()?.join(".config")))?;
@@ -188,18 +182,13 @@ fn file() -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Vec<PathBuf> {
-    let mut bytes = Vec::new();
-    let read = open(path, Links::Follow).and_then(|file| {
-        if is_own(&file.metadata()?) {
-            file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-        }
-        Ok(())
+    let mut text = String::new();
+    let read = open(path, Links::Follow).and_then(|file| match is_own(&file.metadata()?) {
+        true => file.take(MOST_BYTES).read_to_string(&mut text),
+        false => Ok(0),
     });
-    if read.is_err() {
-        return Vec::new();
-    }
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec()))).collect()
+    let lines = read.is_ok().then(|| text.lines().map(PathBuf::from).collect());
+    lines.unwrap_or_default()
 }
 
 fn is_own(meta: &fs::Metadata) -> bool {

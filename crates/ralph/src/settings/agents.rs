@@ -5,22 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use ralph_core::agent::{Agent, AgentKind, Price, Prices, Setup};
 use toml_edit::{Item, TableLike};
 
+use super::Key;
 use super::load::{nearest, suggest};
 use crate::command_error::CommandError;
 
-/// A field of `[agents.NAME]`.
-#[derive(Clone, Copy, Debug)]
-pub struct Field {
-    pub name: &'static str,
-    pub doc: &'static str,
+const fn field(name: &'static str, doc: &'static str) -> Key {
+    Key { section: "agents", name, doc }
 }
 
-const fn field(name: &'static str, doc: &'static str) -> Field {
-    Field { name, doc }
-}
-
-/// All of them, in the order they are documented.
-pub const FIELDS: [Field; 9] = [
+/// The keys of `[agents.NAME]`.
+pub const FIELDS: [Key; 9] = [
     field("kind", "The type of agent: which program's options and output format Ralph uses."),
     field(
         "command",
@@ -53,7 +47,6 @@ pub const FORMATS: [(&str, AgentKind); 5] = [
     ("opencode", AgentKind::Opencode),
 ];
 
-/// The name of a format in the settings.
 pub fn format_name(format: AgentKind) -> &'static str {
     let known = FORMATS.iter().find(|(_, known)| *known == format);
     known.map_or("text", |(name, _)| name)
@@ -61,20 +54,15 @@ pub fn format_name(format: AgentKind) -> &'static str {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentSettings {
-    /// Which program's options and output format Ralph uses.
     pub kind: AgentKind,
     pub setup: Setup,
     /// Its fallback agents, unless `[run] fallback` says otherwise.
     pub fallback: Vec<String>,
 }
 
-/// The agents that need no settings.
 pub(super) fn built_in() -> BTreeMap<String, AgentSettings> {
-    let known = AgentKind::ALL.into_iter();
-    known
-        .filter(|kind| kind.facts().is_some())
-        .map(|kind| (kind.as_str().to_owned(), plain(kind, kind.as_str())))
-        .collect()
+    let known = AgentKind::ALL.into_iter().filter(|kind| kind.facts().is_some());
+    known.map(|kind| (kind.as_str().to_owned(), plain(kind, kind.as_str()))).collect()
 }
 
 fn plain(kind: AgentKind, name: &str) -> AgentSettings {
@@ -161,7 +149,6 @@ pub(super) fn read(
     Ok(agent)
 }
 
-/// One of a few values, by its word.
 fn choice<T: Copy>(
     place: &str,
     (field, what): (&str, &str),
@@ -245,7 +232,6 @@ fn amount(place: &str, item: &Item) -> Result<f64, CommandError> {
         })
 }
 
-/// The agent of that name, ready for work.
 pub fn build(name: &str, agents: &BTreeMap<String, AgentSettings>) -> Result<Agent, CommandError> {
     let Some(settings) = agents.get(name) else {
         let names: Vec<&str> = agents.keys().map(String::as_str).collect();
@@ -254,10 +240,7 @@ pub fn build(name: &str, agents: &BTreeMap<String, AgentSettings>) -> Result<Age
             Some(nearest) => error.hint(format_args!("did you mean `{nearest}`?")),
             None => error.hint(format_args!("available agents: {}", names.join(", "))),
         };
-        let section = match name.trim() {
-            "" => "NAME",
-            name => name,
-        };
+        let section = if name.trim().is_empty() { "NAME" } else { name };
         return Err(error.hint(format_args!(
             "to use your own program, add [agents.{section}] with kind = \"command\" and command = [\"…\"] to \
              .ralph.toml"

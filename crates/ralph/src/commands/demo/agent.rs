@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ralph_core::diagnose::error_line;
 
+use super::parts;
 use super::project::{self, FAST, asset};
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
@@ -68,14 +69,9 @@ fn steps_for<'s>(script: &'s str, key: &str, prompt: &str) -> Option<Vec<(&'s st
         None => name == key,
     };
     let again = format!("{key} again");
-    let mut found = None;
-    for part in script.split("\n[").skip(1) {
-        let (name, steps) = part.split_once("]\n")?;
-        if wanted(name) || is_reminded && failure_to_fix(prompt).is_none() && name == again {
-            found = Some(steps);
-        }
-    }
-    found?.lines().filter(|line| !line.is_empty()).map(|line| line.split_once(' ')).collect()
+    let is_again = |name: &str| is_reminded && failure_to_fix(prompt).is_none() && name == again;
+    let (_, steps) = parts(script).filter(|(name, _)| wanted(name) || is_again(name)).last()?;
+    steps.lines().filter(|line| !line.is_empty()).map(|line| line.split_once(' ')).collect()
 }
 
 fn follow(id: &str, key: &str, steps: &[(&str, &str)], prompt: &str) {
@@ -104,7 +100,6 @@ fn follow(id: &str, key: &str, steps: &[(&str, &str)], prompt: &str) {
     output::line(format_args!("<task-done>{id}</task-done>"));
 }
 
-/// Does one step; an error ends the session.
 fn do_step(verb: &str, text: &str, written: &mut Vec<String>) -> Result<(), String> {
     let failed = |path: &str, error| format!("{path}: {error}");
     match verb {
@@ -178,7 +173,6 @@ fn reminder(prompt: &str) -> Option<String> {
     Some(format!("A learning in my prompt says: {}", content.trim_end()))
 }
 
-/// Why the task failed that this one fixes.
 fn failure_to_fix(prompt: &str) -> Option<&str> {
     let (_, section) = prompt.split_once(TO_FIX)?;
     section.lines().find_map(|line| line.strip_prefix(WHY))

@@ -62,7 +62,6 @@ impl Args {
     }
 }
 
-/// Which of its stories the demo tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Story {
     /// A to-do list: one task is done at the second attempt, and another learns from it.
@@ -73,18 +72,13 @@ enum Story {
     Recovery,
 }
 
-/// How fast the agent works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pace {
-    /// So that people can read along.
-    Human,
-    Fast,
+/// The parts of a text, each below its name in brackets.
+fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("\n[").skip(1).filter_map(|part| part.split_once("]\n"))
 }
 
 pub fn run(args: &Args) -> CommandResult {
-    let pace = if args.fast { Pace::Fast } else { Pace::Human };
-    let story = args.story();
-    let scratch = project::make(args.dir.as_deref(), pace, story)?;
+    let scratch = project::make(args.dir.as_deref(), args.fast, args.story())?;
     introduce(args, &scratch);
     let mut workspace = Workspace::create(Project::at(&scratch.root))?;
     let summary = run_plan(&mut workspace, args)?;

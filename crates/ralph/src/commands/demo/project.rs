@@ -1,33 +1,29 @@
 //! The scratch project: a directory, a small shell program without its parts, settings, a plan, a repository.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, iter};
 
-use ralph_core::model::{Key, NewTask, Phase, TaskId};
 use ralph_core::project::Project;
-use serde::Deserialize;
-use toml_edit::{Array, InlineTable, TomlError, Value};
+use toml_edit::Value;
 
-use super::{Pace, Story};
+use super::Story;
 use crate::command_error::CommandError;
-use crate::commands::{import, init};
-use crate::settings::edit::{self, Name};
-use crate::workspace::{Workspace, now, random};
+use crate::commands::import;
+use crate::commands::init::{self, HEADER};
+use crate::workspace::Workspace;
 
-/// The agent's name in the project's settings.
 const AGENT: &str = "demo";
 /// Set in the agent's environment when it is to work without pauses.
 pub const FAST: &str = "RALPH_DEMO_FAST";
-/// The directory of the greeter's spec.
 pub const SPEC: &str = "specs/greeter";
+/// The plan of the to-do list.
+const PLAN: &str = "plan.jsonl";
 /// What a broken project's tests begin with.
 const MISSING: &str = "\ntodo-check --version || exit 1\n";
 
-/// Embeds files of `assets/`, each by its path there.
 macro_rules! assets {
     ($($path:literal)+) => {
         &[$( ($path, include_str!(concat!("assets/", $path))), )+]
@@ -36,7 +32,7 @@ macro_rules! assets {
 
 /// Everything that is written to a scratch project, by Ralph or by the agent.
 const ASSETS: &[(&str, &str)] = assets! {
-    "gitignore" "README.first.md" "README.md" "todo.first.sh" "todo.sh"
+    "gitignore" "README.first.md" "README.md" "plan.jsonl" "todo.first.sh" "todo.sh"
     "lib/store.sh" "lib/list.sh" "lib/count.first.sh" "lib/count.sh" "lib/done.first.sh" "lib/done.sh"
     "tests/lib.sh" "tests/store.sh" "tests/list.sh" "tests/count.sh" "tests/done.sh" "tests/command.sh"
     "greeter/gitignore" "greeter/README.first.md" "greeter/README.md" "greeter/tasks.md"
@@ -55,8 +51,8 @@ pub fn asset(path: &str) -> &'static str {
 /// What is there before any task is done, by its path in the project. The tests are the gates: no task changes them.
 fn first_files(story: Story) -> impl Iterator<Item = (String, &'static str)> {
     let (prefix, plan) = match story {
-        Story::Recovery => ("greeter/", Some((format!("{SPEC}/tasks.md"), asset("greeter/tasks.md")))),
-        Story::Learning | Story::Broken => ("", None),
+        Story::Recovery => ("greeter/", (format!("{SPEC}/tasks.md"), asset("greeter/tasks.md"))),
+        Story::Learning | Story::Broken => ("", (PLAN.to_owned(), asset(PLAN))),
     };
     let named = [("gitignore", ".gitignore"), ("README.first.md", "README.md"), ("todo.first.sh", "todo.sh")];
     let named = named.map(|(from, to)| (to.to_owned(), asset(&format!("{prefix}{from}"))));
@@ -65,78 +61,72 @@ fn first_files(story: Story) -> impl Iterator<Item = (String, &'static str)> {
         let is_first = path.starts_with("tests/") || path.starts_with("words/");
         is_first.then(|| (path.to_owned(), *text))
     });
-    named.into_iter().filter(|(_, text)| !text.is_empty()).chain(below).chain(plan)
+    named.into_iter().filter(|(_, text)| !text.is_empty()).chain(below).chain([plan])
 }
 
-/// A scratch project that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Scratch {
-    /// Its root, absolute.
     pub root: PathBuf,
     /// Why it is not a git repository, if it is none.
     pub no_git: Option<String>,
 }
 
 /// Makes the project in a directory that is new or empty, else in a fresh one that stays.
-pub fn make(dir: Option<&Path>, pace: Pace, story: Story) -> Result<Scratch, CommandError> {
+pub fn make(dir: Option<&Path>, fast: bool, story: Story) -> Result<Scratch, CommandError> {
     let Some(dir) = dir else {
         let fresh = tempfile::Builder::new().prefix("ralph-demo-").tempdir().map_err(|error| {
             let place = env::temp_dir();
             failed(&place, &error).hint("choose another directory with --dir DIR")
         })?;
-        let scratch = fill(fresh.path(), pace, story)?;
+        let scratch = fill(fresh.path(), fast, story)?;
         // Only now: what could not be made leaves nothing behind.
         let _ = fresh.keep();
         return Ok(scratch);
     };
     claim(dir)?;
     let root = dir.canonicalize().map_err(|error| failed(dir, &error))?;
-    fill(&root, pace, story)
+    fill(&root, fast, story)
 }
 
 /// Makes the directory the user named; one with something in it is refused.
 fn claim(dir: &Path) -> Result<(), CommandError> {
-    let refused = |what: &str| {
-        CommandError::usage(format_args!("{} {what}", dir.display()))
-            .hint("choose a new or empty directory, or omit --dir to use a temporary one")
+    let entries = fs::create_dir_all(dir).and_then(|()| fs::read_dir(dir));
+    let what = match entries.map(|mut entries| entries.next().is_none()) {
+        Ok(true) => return Ok(()),
+        Ok(false) => "is not empty",
+        Err(_) if dir.is_file() => "is not a directory",
+        Err(error) => return Err(failed(dir, &error)),
     };
-    match fs::read_dir(dir) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(refused("is not empty")),
-        },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::create_dir_all(dir).map_err(|error| failed(dir, &error))
-        }
-        Err(error) if error.kind() == ErrorKind::NotADirectory => Err(refused("is not a directory")),
-        Err(error) => Err(failed(dir, &error)),
-    }
+    Err(CommandError::usage(format_args!("{} {what}", dir.display()))
+        .hint("choose a new or empty directory, or omit --dir to use a temporary one"))
 }
 
-fn fill(root: &Path, pace: Pace, story: Story) -> Result<Scratch, CommandError> {
+fn fill(root: &Path, fast: bool, story: Story) -> Result<Scratch, CommandError> {
     for (path, text) in first_files(story) {
-        let is_broken = story == Story::Broken && path == "tests/lib.sh";
-        let text = format!("{text}{}", if is_broken { MISSING } else { "" });
+        let text = match (story, path.as_str()) {
+            (Story::Broken, "tests/lib.sh") => format!("{text}{MISSING}"),
+            // No task depends on another, so that several tasks fail.
+            (Story::Broken, PLAN) => {
+                let tasks = text.lines().filter_map(|line| line.split_once(",\"after\":"));
+                tasks.map(|(task, _)| format!("{task}}}\n")).collect()
+            }
+            _ => text.to_owned(),
+        };
         write(&root.join(path), &text).map_err(|error| failed(root, &error))?;
     }
-    init::create(root, &init::Choices::DEFAULT.text())?;
-    let project = Project::at(root);
-    configure(&project.config(), pace, story)?;
-    let mut workspace = Workspace::create(project)?;
-    let first_commit = match story {
-        Story::Learning | Story::Broken => {
-            add_plan(&mut workspace, story)?;
-            "Start a to-do list"
-        }
-        Story::Recovery => {
-            import::import_plan(&mut workspace, &root.join(SPEC), None, false)?;
-            "Start a greeter"
-        }
+    let program = env::current_exe().map_err(|error| {
+        CommandError::environment(format_args!("cannot find the path of the ralph program: {error}"))
+    })?;
+    init::create(root, &settings(&program.to_string_lossy(), fast, story))?;
+    let mut workspace = Workspace::create(Project::at(root))?;
+    let (plan, first_commit) = match story {
+        Story::Learning | Story::Broken => (PLAN, "Start a to-do list"),
+        Story::Recovery => (SPEC, "Start a greeter"),
     };
+    import::import_plan(&mut workspace, &root.join(plan), None, false)?;
     Ok(Scratch { root: root.to_owned(), no_git: start_repository(root, first_commit).err() })
 }
 
-/// Writes a file and the directories above it.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -148,78 +138,19 @@ fn failed(path: &Path, error: &io::Error) -> CommandError {
     CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
 }
 
-/// Makes the built-in agent the project's own, so that `ralph run` works there later.
-fn configure(file: &Path, pace: Pace, story: Story) -> Result<(), CommandError> {
-    let text = fs::read_to_string(file).map_err(|error| failed(file, &error))?;
-    let program = env::current_exe().map_err(|error| {
-        let message = format!("cannot find the path of the ralph program: {error}");
-        CommandError::environment(message)
-    })?;
-    let text = with_agent(&text, &program.to_string_lossy(), pace, story).map_err(|error| {
-        let file = file.display();
-        CommandError::environment(format_args!("{file} is not valid TOML: {error}"))
-    })?;
-    fs::write(file, text).map_err(|error| failed(file, &error))
-}
-
-fn with_agent(text: &str, program: &str, pace: Pace, story: Story) -> Result<String, TomlError> {
-    let mut settings = edit::set(text, &Name::of("run", "agent"), AGENT.into())?;
-    let mut command = vec![program, "demo-agent"];
-    if story == Story::Recovery {
-        settings = edit::set(&settings, &Name::of("recovery", "enabled"), true.into())?;
-        command.push("--recovery");
-    }
-    settings.push_str("\n# The built-in agent of this demo.\n");
-    let models = ["small", "medium", "large"];
-    let free = InlineTable::from_iter(models.map(|model| (model, 0)));
-    let mut fields: Vec<(&str, Value)> = vec![
-        ("kind", "command".into()),
-        ("command", Array::from_iter(command).into()),
-        ("models", Array::from_iter(models).into()),
-        ("price", free.into()),
-    ];
-    if pace == Pace::Fast {
-        fields.push(("env", InlineTable::from_iter([(FAST, "1")]).into()));
-    }
-    settings.push_str(&format!("[agents.{AGENT}]\n"));
-    for (name, value) in fields {
-        settings.push_str(&format!("{name} = {value}\n"));
-    }
-    Ok(settings)
-}
-
-#[derive(Deserialize)]
-struct PlannedTask {
-    key: String,
-    phase: String,
-    title: String,
-    description: String,
-    after: Vec<String>,
-    verify: String,
-    files: Vec<String>,
-}
-
-/// Adds the plan to a project. In the broken demo no task depends on another, so that several tasks fail.
-fn add_plan(workspace: &mut Workspace, story: Story) -> Result<(), CommandError> {
-    let tasks: Vec<PlannedTask> = serde_json::from_str(include_str!("assets/plan.json"))
-        .map_err(|error| CommandError::environment(format_args!("the demo's plan: {error}")))?;
-    let mut ids: HashMap<String, TaskId> = HashMap::new();
-    for task in tasks {
-        let after = task.after.iter().filter(|_| story != Story::Broken);
-        let new = NewTask {
-            title: task.title,
-            description: task.description,
-            key: Some(Key::parse(&task.key)?),
-            phase: Some(Phase::parse(&task.phase)?),
-            after: after.filter_map(|key| ids.get(key).cloned()).collect(),
-            verify: Some(task.verify),
-            files: task.files,
-            ..NewTask::default()
-        };
-        let id = workspace.store.add_task(&new, now(), &mut random)?;
-        ids.insert(task.key, id);
-    }
-    Ok(())
+/// Settings that make the built-in agent the project's own, so that `ralph run` works there later.
+fn settings(program: &str, fast: bool, story: Story) -> String {
+    let (recovery, flag) = match story {
+        Story::Recovery => ("\n[recovery]\nenabled = true\n", ", \"--recovery\""),
+        Story::Learning | Story::Broken => ("", ""),
+    };
+    let fast = if fast { format!("env = {{ {FAST} = \"1\" }}\n") } else { String::new() };
+    format!(
+        "{HEADER}\n[run]\nagent = \"{AGENT}\"\n{recovery}\n# The built-in agent of this demo.\n[agents.{AGENT}]\n\
+         kind = \"command\"\ncommand = [{}, \"demo-agent\"{flag}]\nmodels = [\"small\", \"medium\", \"large\"]\n\
+         price = {{ small = 0, medium = 0, large = 0 }}\n{fast}",
+        Value::from(program)
+    )
 }
 
 /// Settings of the repository: an author, and nothing that asks for keys or runs other programs.
@@ -287,13 +218,12 @@ mod tests {
     #[test]
     fn the_settings_name_the_agent_whatever_its_path_holds() {
         let program = "/opt/a \"b\" \\ é/ralph";
-        let text = init::Choices::DEFAULT.text();
-        let text = with_agent(&text, program, Pace::Fast, Story::Learning).unwrap();
+        let text = settings(program, true, Story::Recovery);
         let file = Path::new(".ralph.toml");
         let settings = Settings::parse(file, &text, iter::empty()).unwrap();
         assert_eq!(*settings.run.agent, AGENT);
         let agent = &settings.agents[AGENT];
-        assert_eq!(agent.setup.command, [program, "demo-agent"]);
+        assert_eq!(agent.setup.command, [program, "demo-agent", "--recovery"]);
         assert_eq!(agent.setup.env, [(FAST.to_owned(), "1".to_owned())]);
         assert!(text.starts_with("# Ralph") && text.contains("[run]\nagent = \"demo\"\n"), "{text}");
         assert!(text.trim_end().ends_with("env = { RALPH_DEMO_FAST = \"1\" }"), "{text}");
@@ -313,7 +243,8 @@ mod tests {
                 "tests/list.sh",
                 "tests/count.sh",
                 "tests/done.sh",
-                "tests/command.sh"
+                "tests/command.sh",
+                "plan.jsonl"
             ]
         );
         assert_eq!(

@@ -1,183 +1,121 @@
-//! The demo's introduction and conclusion.
+//! The demo's introduction and conclusion, from the texts in `assets/tour.txt`.
 
 use std::env;
 use std::path::Path;
 
 use ralph_core::diagnose::error_line;
 use ralph_core::model::{Attempt, GateOutcome, Outcome};
-use ralph_core::plan::import::{PROGRESS_MD, STATE_JSON, TASKS_MD};
 use ralph_core::store::LearningFilter;
 use ralph_core::text::shell_word;
 use unicode_width::UnicodeWidthStr;
 
-use super::Story;
 use super::project::{SPEC, Scratch};
+use super::{Story, parts};
 use crate::ui;
 use crate::ui::style::{BOLD, CYAN, DIM, GREEN, RED, paint};
 use crate::workspace::Workspace;
 
+const TEXTS: &str = include_str!("assets/tour.txt");
 /// The width these texts are written for; a narrower terminal gets more and shorter lines.
 const COLUMNS: usize = 80;
+/// The column in which the purpose of a command begins.
+const PURPOSE: usize = 36;
 
-/// What is going to happen.
 pub fn introduction(scratch: &Scratch, story: Story) -> String {
-    let (name, what) = match story {
-        Story::Learning => (
-            "Ralph demo",
-            "Ralph runs a plan of five tasks. Each task has a gate: a test that Ralph runs itself.\n\
-             The agent is scripted (no account, no network). Everything else is real.\n\
-             Watch task 2.1: its gate catches a mistake, and the retry fixes it.\n\
-             Task 2.2 then avoids the same mistake.",
-        ),
-        Story::Broken => (
-            "Ralph demo: broken environment",
-            "Ralph runs a plan of five tasks, but a program that every gate needs is not installed.\n\
-             The agent is scripted (no account, no network). Everything else is real.\n\
-             Watch the circuit breaker stop the run and name the cause.",
-        ),
-        Story::Recovery => (
-            "Ralph demo: recovery",
-            "Ralph runs a plan of four tasks from a file, specs/greeter/tasks.md.\n\
-             The agent is scripted (no account, no network). Everything else is real.\n\
-             Watch task 2.1 fail: Ralph adds a fix task to the plan, and a fix for that fix.",
-        ),
+    let part = match story {
+        Story::Learning => "learning introduction",
+        Story::Broken => "broken introduction",
+        Story::Recovery => "recovery introduction",
     };
-    format!(
-        "{}\n\n{what}\n\n{} {}\n\n",
-        paint(BOLD, name),
-        paint(BOLD, "Scratch project:"),
-        scratch.root.display()
-    )
+    text(part, scratch, &[]) + "\n"
 }
 
 /// What happened, where to look, what to type next.
 pub fn farewell(workspace: &Workspace, scratch: &Scratch, story: Story) -> String {
     let attempts = workspace.store.history(None).unwrap_or_default();
-    let (seen, files, own) = match story {
-        Story::Learning | Story::Broken => {
-            let verify = "ralph task add \"What to do\" --verify \"how to check it\"";
-            let own = [("ralph init", ""), (verify, ""), ("ralph run", "")];
-            (caught(workspace, &attempts), String::new(), own)
-        }
-        Story::Recovery => {
-            let import = ("ralph import specs/NAME", "or a checklist, a prd.json, …");
-            let own = [("ralph init", ""), import, ("ralph run --recovery", "")];
-            (fixed(workspace, &attempts), spec_files(scratch), own)
-        }
-    };
-    let own = own.map(|(command, what)| (command.to_owned(), what));
-    let explore = listing("Explore the project", &commands(scratch, story));
-    [seen, files, explore, listing("Use it in your own project", &own)].concat()
-}
-
-/// What to type or open, each with what it is for, under a heading.
-fn listing(heading: &str, rows: &[(String, &str)]) -> String {
-    let mut text = format!("\n{}\n", paint(BOLD, heading));
-    let is_narrow = ui::width() < COLUMNS;
-    for (command, what) in rows {
-        let room = match is_narrow {
-            true => "\n      ".to_owned(),
-            false => " ".repeat(36usize.saturating_sub(command.chars().count()).max(2)),
-        };
-        let what = match *what {
-            "" => String::new(),
-            what => format!("{room}{}", paint(DIM, what)),
-        };
-        text.push_str(&format!("  {}{what}\n", paint(CYAN, command)));
+    match story {
+        Story::Learning | Story::Broken => learning(workspace, scratch, &attempts),
+        Story::Recovery => text("recovery", scratch, &[("{chain}", fixed(workspace, &attempts))]),
     }
-    text
 }
 
-/// What to type, and what it is for.
-fn commands(scratch: &Scratch, story: Story) -> Vec<(String, &'static str)> {
-    let mut commands = vec![(format!("cd {}", path_word(&scratch.root)), "")];
-    commands
-        .extend(off_path().map(|program| (format!("alias ralph={program}"), "ralph is not on your PATH")));
-    let rest: &[(&str, &str)] = match story {
-        Story::Recovery => &[
-            ("ralph status", "progress of the plan"),
-            ("ralph history", "every attempt"),
-            ("ralph failures list", "why attempts failed"),
-            ("ralph context 2.1.1", "the prompt of a fix task"),
-            ("git diff specs", "Ralph's changes to the plan"),
-            ("git log --oneline", "the agent's commits"),
-            ("sh greeter Ada au", "use the finished program"),
-            ("ralph task reset 2.1 && ralph run", "run 2.1 again"),
-        ],
-        Story::Learning | Story::Broken => &[
-            ("ralph status", "progress of the plan"),
-            ("ralph history", "every attempt"),
-            ("ralph failures list", "why attempts failed"),
-            ("ralph learnings list", "what Ralph learned"),
-            ("ralph context 2.1", "the prompt of the next attempt"),
-            ("ralph logs 2.1", "the agent's output"),
-            ("git log --oneline", "the agent's commits"),
-            ("sh todo.sh add Tea && sh todo.sh", "use the finished program"),
-            ("ralph task reset 2.1 && ralph run", "run 2.1 again, with its memory"),
-        ],
-    };
-    let has_git = scratch.no_git.is_none();
-    let works = rest.iter().filter(|(command, _)| has_git || !command.starts_with("git "));
-    commands.extend(works.map(|(command, what)| ((*command).to_owned(), *what)));
-    commands
-}
-
-/// How to fix what the broken demo broke.
 pub fn broken(scratch: &Scratch) -> String {
-    let ralph = off_path().unwrap_or_else(|| "ralph".to_owned());
-    let mut text = format!(
-        "\n{}\n  \
-         Every gate calls `todo-check`, which is not installed. No model can fix that, so Ralph\n  \
-         stopped instead of spending more attempts.\n\n{}\n",
-        paint(BOLD, "What you just saw"),
-        paint(BOLD, "Fix it and continue")
-    );
-    for command in [
-        format!("cd {}", path_word(&scratch.root)),
-        format!("{ralph} analyze"),
-        "sed -i.bak /todo-check/d tests/lib.sh".to_owned(),
-        format!("{ralph} run"),
-    ] {
-        text.push_str(&format!("  {}\n", paint(CYAN, command)));
+    text("broken", scratch, &[])
+}
+
+pub fn unfinished(scratch: &Scratch) -> String {
+    text("unfinished", scratch, &[])
+}
+
+/// A part of the texts, with these values in place of their names.
+fn text(name: &str, scratch: &Scratch, values: &[(&str, String)]) -> String {
+    let part = parts(TEXTS).find(|(known, _)| *known == name).map_or("", |(_, part)| part);
+    let off_path = off_path();
+    let common = [
+        ("{root}", scratch.root.display().to_string()),
+        ("{dir}", path_word(&scratch.root)),
+        ("{spec}", path_word(&scratch.root.join(SPEC))),
+        ("{ralph}", off_path.clone().unwrap_or_else(|| "ralph".to_owned())),
+    ];
+    let fill = |line: &str| {
+        let values = values.iter().chain(&common);
+        values.fold(line.to_owned(), |line, (name, value)| line.replace(name, value))
+    };
+    let mut text = String::new();
+    for line in part.trim_end().lines() {
+        let is_useless = line.starts_with("$ git ") && scratch.no_git.is_some()
+            || line.starts_with("$ alias ") && off_path.is_none();
+        if is_useless {
+            continue;
+        }
+        text.push_str(&match (line.strip_prefix("# "), line.strip_prefix("$ ")) {
+            (Some(heading), _) => paint(BOLD, heading),
+            (_, Some(row)) => {
+                let (command, purpose) = row.split_once(" | ").unwrap_or((row, ""));
+                row_of(&fill(command), purpose)
+            }
+            (None, None) => fill(line),
+        });
+        text.push('\n');
     }
-    text.push_str(
-        "  The run starts with one trial attempt. If it succeeds, the breaker closes and the run continues.\n",
-    );
     text
 }
 
-/// How to continue a run that did not finish.
-pub fn unfinished(scratch: &Scratch) -> String {
-    let dir = path_word(&scratch.root);
-    let ralph = off_path().unwrap_or_else(|| "ralph".to_owned());
-    let command = paint(CYAN, format_args!("cd {dir} && {ralph} run"));
-    format!("\nThe scratch project is still there. To continue:\n  {command}\n")
+fn row_of(command: &str, purpose: &str) -> String {
+    let width = command.width();
+    let space = match ui::width() < COLUMNS || width + 2 > PURPOSE {
+        true => "\n      ".to_owned(),
+        false => " ".repeat(PURPOSE - width),
+    };
+    let purpose = if purpose.is_empty() { String::new() } else { space + &paint(DIM, purpose) };
+    format!("  {}{purpose}", paint(CYAN, command))
 }
 
 /// How the gate found out that a task was not done, and what came of it.
-fn caught(workspace: &Workspace, attempts: &[Attempt]) -> String {
+fn learning(workspace: &Workspace, scratch: &Scratch, attempts: &[Attempt]) -> String {
     let is_caught = |one: &&Attempt| one.counted && one.gate == Some(GateOutcome::Failed);
     let Some(failed) = attempts.iter().find(is_caught) else {
         return String::new();
     };
-    let name = name(workspace, failed);
     let task = workspace.task(failed.task_id.as_str()).ok();
-    let gate = task.and_then(|task| task.verify).unwrap_or_default();
     let output = failed.gate_output.as_deref().unwrap_or_default();
-    let said = error_line(output).or_else(|| failed.message.clone());
-    let learned = passed_on(workspace, failed, attempts).unwrap_or_default();
-    format!(
-        "\n{}\n  \
-         The agent reported {name} as done, but its gate `{gate}` failed:\n    {}\n  \
-         Ralph put this error into the next prompt, and the retry fixed it.\n\
-         {learned}  A task is done when its gate passes, not when an agent says so.\n",
-        paint(BOLD, "What you just saw"),
-        paint(RED, said.unwrap_or_default())
-    )
+    let error = error_line(output).or_else(|| failed.message.clone()).unwrap_or_default();
+    let values = [
+        ("{task}", name(workspace, failed)),
+        ("{gate}", task.and_then(|task| task.verify).unwrap_or_default()),
+        ("{error}", paint(RED, error)),
+        ("{learned}", learned(workspace, scratch, failed, attempts).unwrap_or_default()),
+    ];
+    text("learning", scratch, &values)
 }
 
 /// What the failed task taught in the end, and which task it helped.
-fn passed_on(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> Option<String> {
+fn learned(
+    workspace: &Workspace,
+    scratch: &Scratch,
+    failed: &Attempt,
+    attempts: &[Attempt],
+) -> Option<String> {
     let filter = LearningFilter { task: Some(failed.task_id.clone()), ..LearningFilter::default() };
     let learning = workspace.store.learnings(&filter).ok()?.pop()?;
     let helped = attempts.iter().find(|attempt| {
@@ -186,55 +124,31 @@ fn passed_on(workspace: &Workspace, failed: &Attempt, attempts: &[Attempt]) -> O
             && attempt.task_id != failed.task_id
             && shown.iter().any(|id| id == learning.id.as_str())
     })?;
-    let name = name(workspace, helped);
-    Some(format!(
-        "  The retry also recorded a learning, which Ralph put into the prompt of {name}:\n    {}\n  \
-         So {name}, which has the same pitfall, passed at the first attempt.\n",
-        paint(GREEN, &learning.content)
-    ))
+    let values = [("{helped}", name(workspace, helped)), ("{learning}", paint(GREEN, &learning.content))];
+    Some(text("learned", scratch, &values))
 }
 
 /// The attempts from the first failure to the pass of the task that failed.
 fn fixed(workspace: &Workspace, attempts: &[Attempt]) -> String {
     let failed = |attempt: &Attempt| attempt.counted && attempt.outcome != Outcome::Done;
-    let Some(first) = attempts.iter().position(failed) else {
-        return String::new();
-    };
-    let chain = attempts.get(first..).unwrap_or_default();
+    let mut chain: Vec<&Attempt> = attempts.iter().skip_while(|attempt| !failed(attempt)).collect();
     let root = chain.first().map(|attempt| &attempt.task_id);
-    let passed = |one: &Attempt| Some(&one.task_id) == root && one.outcome == Outcome::Done;
-    let end = chain.iter().position(passed);
-    let chain = end.and_then(|end| chain.get(..=end)).unwrap_or(chain);
+    let passed = |one: &&Attempt| Some(&one.task_id) == root && one.outcome == Outcome::Done;
+    let end = chain.iter().position(passed).unwrap_or(chain.len());
+    chain.truncate(end + 1);
     let names: Vec<String> = chain.iter().map(|attempt| name(workspace, attempt)).collect();
-    let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
-    let mut text = format!("\n{}\n", paint(BOLD, "What you just saw"));
-    for (name, attempt) in names.iter().zip(chain) {
-        let room = " ".repeat(width - name.width());
+    let width = names.iter().map(String::len).max().unwrap_or(0);
+    let lines = names.iter().zip(chain).map(|(name, attempt)| {
         let why = attempt.message.as_deref().unwrap_or("failed");
         let end = match failed(attempt) {
             true => paint(RED, format_args!("✗ {why}")),
             false => paint(GREEN, "✓ gate passed"),
         };
-        text.push_str(&format!("  {name}{room}  {end}\n"));
-    }
-    text + "  For each failure Ralph added a fix task, ran it, and then retried the task that had failed.\n"
-}
-
-/// The files that Ralph kept in sync, and what to look at in each.
-fn spec_files(scratch: &Scratch) -> String {
-    let files = [
-        (TASKS_MD, "the plan: two fix tasks below 2.1, every box checked"),
-        (PROGRESS_MD, "the log: completed tasks, fix task history, learnings"),
-        (STATE_JSON, "the state for other tools: fixTaskMap"),
-    ];
-    let rows = files.map(|(file, what)| {
-        let path = path_word(&scratch.root.join(SPEC).join(file));
-        format!("  {}\n      {}\n", paint(CYAN, path), paint(DIM, what))
+        format!("  {name:<width$}  {end}\n")
     });
-    format!("\n{}\n{}", paint(BOLD, "Open these files"), rows.concat())
+    lines.collect()
 }
 
-/// How people call the task of an attempt.
 fn name(workspace: &Workspace, attempt: &Attempt) -> String {
     let id = attempt.task_id.as_str();
     let task = workspace.task(id);

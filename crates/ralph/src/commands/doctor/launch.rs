@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use ralph_core::agent::{Agent, Launch, LaunchRequest};
-use ralph_core::decide::{AdaptiveInputs, ModelQuestion, choose_model, failure_trend};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
-use ralph_core::model::{Recent, RunId, TaskId};
+use ralph_core::model::{RunId, TaskId};
 use ralph_core::project::Project;
 use ralph_core::store::{Scope, Store};
+use ralph_core::text::{MASK, shell_word};
 
 use super::Finding;
 use crate::commands::run;
@@ -15,19 +15,19 @@ use crate::secrets::{shown, shown_words};
 use crate::settings::{Settings, build_agent};
 use crate::workspace::now;
 
-/// Characters of one argument or value; longer ones are cut.
 const SHOWN: usize = 60;
 /// Variables of the attempt, which every agent gets.
 const OF_THE_ATTEMPT: &str = "RALPH_";
 const RULES: &str = "(signal rules)";
 const PROMPT: &str = "(prompt)";
 
-/// How the chosen agent would be started on what is next; nothing where it cannot be built.
+/// How the chosen agent would be started on the next task; nothing if its settings are wrong.
 pub fn finding(settings: &Settings, chosen: &str, root: &Path, store: Option<&Store>) -> Option<Finding> {
     let agent = build_agent(chosen, &settings.agents).ok()?;
     let run_settings = run::run_settings(settings, Scope::All, &run::Args::default());
-    let of_next = store.and_then(|store| of_next_task(store, &run_settings, &agent, root));
-    let model = of_next.unwrap_or_else(|| of_new_task(&run_settings, &agent));
+    let next = store.and_then(|store| next_model(store, &run_settings, &agent, root));
+    // With no task to run no strategy has chosen a model yet: the configured one is shown, else the cheapest.
+    let model = next.or(run_settings.model).or_else(|| agent.ladder().first().cloned()).unwrap_or_default();
     let run = &settings.run;
     let budgets = [*run.max_cost_usd, *run.max_cost_usd_per_task, *run.max_cost_usd_per_day];
     let launch = agent.launch(&LaunchRequest {
@@ -47,8 +47,8 @@ pub fn finding(settings: &Settings, chosen: &str, root: &Path, store: Option<&St
     Some(Finding::ok("launch", message).with(lines(&launch, &agent)))
 }
 
-/// The model of the next attempt: as a run would choose it for the first task that is ready.
-fn of_next_task(store: &Store, settings: &RunSettings, agent: &Agent, root: &Path) -> Option<String> {
+/// The model that a run would choose for the first task that is ready.
+fn next_model(store: &Store, settings: &RunSettings, agent: &Agent, root: &Path) -> Option<String> {
     let project = Project::at(root);
     let id = store.ready(&Scope::All, 1).ok()?.into_iter().next()?;
     let task = store.task(id.as_str()).ok()?;
@@ -65,34 +65,6 @@ fn of_next_task(store: &Store, settings: &RunSettings, agent: &Agent, root: &Pat
     Some(decision.choice.model)
 }
 
-/// The model of a task that nothing is known of.
-fn of_new_task(settings: &RunSettings, agent: &Agent) -> String {
-    let decision = choose_model(&ModelQuestion {
-        agent: agent.name(),
-        ladder: agent.ladder(),
-        strategy: settings.strategy,
-        forced: None,
-        hinted: None,
-        of_task: None,
-        configured: settings.model.as_deref(),
-        planning: false,
-        difficulty: None,
-        attempts: 0,
-        failures: 0,
-        tries: &[],
-        trend: &failure_trend(&[], &settings.policy),
-        neighbours: &[],
-        recent: Recent::default(),
-        adaptive: AdaptiveInputs {
-            beliefs: None,
-            value_usd: settings.value_usd,
-            max_attempts: settings.policy.max_attempts,
-        },
-    });
-    decision.choice.model
-}
-
-/// The command line, the variables, and where the prompt goes.
 fn lines(launch: &Launch, agent: &Agent) -> Vec<String> {
     let words = std::iter::once(&launch.program).chain(&launch.args);
     let words = shown_words(words.map(String::as_str), SHOWN);
@@ -108,25 +80,15 @@ fn lines(launch: &Launch, agent: &Agent) -> Vec<String> {
     let is_own = |name: &str| name.starts_with(OF_THE_ATTEMPT);
     let (own, added): (Vec<_>, Vec<_>) = launch.env.iter().partition(|(name, _)| is_own(name));
     for (name, value) in added {
-        let value = shown(name, &value.to_string_lossy(), SHOWN);
-        let value = if value.is_empty() { value } else { quoted(&value) };
-        lines.push(format!("{name}={value}"));
+        lines.push(format!("{name}={}", quoted(&shown(name, &value.to_string_lossy(), SHOWN))));
     }
     let own: Vec<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
-    if !own.is_empty() {
-        lines.push(format!("environment: {}", own.join(", ")));
-    }
+    lines.push(format!("environment: {}", own.join(", ")));
     lines
 }
 
-/// A word as a shell would need it.
 fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+[]{}".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
+    if word.contains(MASK) { word.to_owned() } else { shell_word(word) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The machine: git and whether it is ready for what [git] asks of it, disk, sandbox, clock.
+//! The machine: git and whether it is ready for what [git] asks of it, disk, clock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,24 +12,21 @@ use ralph_core::store::{Scope, Store, StoreError};
 use ralph_core::text::few;
 use ralph_core::which::{find, search_path};
 
-use super::agents::{Answer, ask_version};
+use super::agents::ask_version;
 use super::{Finding, word};
 use crate::commands::run;
 use crate::settings::Settings;
 use crate::ui::format::{age, bytes, time};
 use crate::workspace::now;
 
-/// Files that a message names.
 const NAMED: usize = 5;
 const CLEAN: &str = "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
 const ASK_GIT: &str = "fix what git reports, or change [git] in .ralph.toml";
 
 const LITTLE: u64 = 1_000_000_000;
 const TOO_LITTLE: u64 = 50_000_000;
-const FEW_FILES: u64 = 10_000;
-const TOO_FEW_FILES: u64 = 100;
 
-/// Clocks are set a little all the time.
+/// Clocks are adjusted a little all the time.
 const CLOCK_SLACK: Duration = Duration::from_secs(120);
 
 pub fn findings(
@@ -44,7 +41,6 @@ pub fn findings(
     vec![
         git(root, project.map(Project::root), interrupt),
         disk(dir.as_deref().unwrap_or(root)),
-        sandbox(root),
         clock(now(), newest),
     ]
 }
@@ -56,11 +52,8 @@ fn git(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
         return Finding::warning("git", message, "install git");
     }
     let version = match ask_version(&["git".to_owned()], &[], dir, interrupt) {
-        Answer::Said(line) => line,
-        Answer::Nothing(why) => {
-            let message = format!("git --version: {why}");
-            return Finding::warning("git", message, "git --version");
-        }
+        Ok(version) => version,
+        Err(why) => return Finding::warning("git", format!("git --version: {why}"), "git --version"),
     };
     match project {
         Some(root) if Git::discover(root).is_none() => Finding::warning(
@@ -79,21 +72,19 @@ pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Stor
         return Vec::new();
     };
     let wants = settings.git.wants();
-    let mut findings: Vec<Finding> = match git.obstacles(wants) {
-        Ok(obstacles) => {
-            let branch = settings.git.branch.as_ref();
-            let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
-            let told = obstacles.into_iter().map(|obstacle| {
-                // What only hinders attempts stops a run that must change the branch first.
-                match obstacle.stops || switches {
-                    false => Finding::warning("git", obstacle.message, obstacle.fix),
-                    true => Finding::error("git", obstacle.message, obstacle.fix),
-                }
-            });
-            told.collect()
-        }
-        Err(error) => vec![Finding::error("git", error.to_string(), ASK_GIT)],
-    };
+    let branch = settings.git.branch.as_ref();
+    let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
+    let mut findings = Vec::new();
+    match git.obstacles(wants) {
+        Err(error) => findings.push(Finding::error("git", error.to_string(), ASK_GIT)),
+        Ok(obstacles) => findings.extend(obstacles.into_iter().map(|obstacle| {
+            // What only hinders attempts stops a run that must switch the branch first.
+            match obstacle.stops || switches {
+                true => Finding::error("git", obstacle.message, obstacle.fix),
+                false => Finding::warning("git", obstacle.message, obstacle.fix),
+            }
+        })),
+    }
     if settings.git.on_dirty == OnDirty::Refuse && (wants.commits || wants.rolls_back) {
         // What is wrong with the plan's file is said elsewhere.
         findings.extend(dirt(git, &settings, project, store).ok().flatten());
@@ -126,26 +117,17 @@ fn dirt(
     if files.is_empty() {
         return Ok(None);
     }
-    let files = few(&files, NAMED);
-    let message = format!("the working tree has uncommitted changes: {files}");
+    let message = format!("the working tree has uncommitted changes: {}", few(&files, NAMED));
+    let unsure = format!("{message}; the next run checks whether they belong to a task");
     Ok(Some(match is_sure {
         true => Finding::error("git", message, CLEAN),
-        false => {
-            let message = format!("{message}; the next run checks whether they belong to a task");
-            Finding::warning("git", message, CLEAN)
-        }
+        false => Finding::warning("git", unsure, CLEAN),
     }))
 }
 
-/// Room on the file system a path is on: bytes, and files.
 fn disk(path: &Path) -> Finding {
     match rustix::fs::statvfs(path) {
-        Ok(room) => {
-            let free = room.f_bavail.saturating_mul(room.f_frsize);
-            // Some file systems do not count files.
-            let files = (room.f_files > 0).then_some(room.f_favail);
-            judge_room(free, files, path)
-        }
+        Ok(room) => judge_room(room.f_bavail.saturating_mul(room.f_frsize), path),
         Err(error) => {
             let message = format!("cannot read free space: {error}");
             Finding::warning("disk", message, format!("df {}", word(path)))
@@ -153,66 +135,14 @@ fn disk(path: &Path) -> Finding {
     }
 }
 
-fn judge_room(free: u64, files: Option<u64>, path: &Path) -> Finding {
-    // How many files there may still be interests nobody while they are many.
-    let left = match files.filter(|files| *files < FEW_FILES) {
-        Some(files) => format!("{} and {files} files free", bytes(free)),
-        None => format!("{} free", bytes(free)),
-    };
-    let fix = format!("free some space; see usage: df -h {0}; df -i {0}", word(path));
-    let files = files.unwrap_or(u64::MAX);
-    if free < TOO_LITTLE || files < TOO_FEW_FILES {
-        Finding::error("disk", format!("{left}: too little for a run"), fix)
-    } else if free < LITTLE || files < FEW_FILES {
-        Finding::warning("disk", format!("{left}: running low"), fix)
-    } else {
-        Finding::ok("disk", left)
+fn judge_room(free: u64, path: &Path) -> Finding {
+    let left = format!("{} free", bytes(free));
+    let fix = format!("free some space; see usage: df -h {}", word(path));
+    match free {
+        ..TOO_LITTLE => Finding::error("disk", format!("{left}: too little for a run"), fix),
+        TOO_LITTLE..LITTLE => Finding::warning("disk", format!("{left}: running low"), fix),
+        _ => Finding::ok("disk", left),
     }
-}
-
-/// Programs that can confine another.
-#[cfg(target_os = "macos")]
-const CONFINERS: [&str; 2] = ["sandbox-exec", "docker"];
-#[cfg(not(target_os = "macos"))]
-const CONFINERS: [&str; 3] = ["bwrap", "docker", "podman"];
-
-/// What this machine offers to confine an agent with: good to know, nothing more.
-fn sandbox(dir: &Path) -> Finding {
-    let read_number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<i64>().ok();
-    let landlock = || {
-        let modules = std::fs::read_to_string("/sys/kernel/security/lsm").ok()?;
-        Some(modules.trim().split(',').any(|name| name == "landlock"))
-    };
-    let mut offers = Vec::new();
-    if cfg!(target_os = "linux") {
-        offers.push(("user namespaces", user_namespaces(read_number)));
-        offers.push(("landlock", landlock()));
-    }
-    let search = search_path();
-    offers.extend(CONFINERS.map(|program| {
-        let is_there = find(program, dir, search.as_ref()).is_some();
-        (program, Some(is_there))
-    }));
-    Finding::ok("sandbox", list_offers(&offers))
-}
-
-/// Whether anybody may make a user namespace: room for some, and nothing that forbids it.
-fn user_namespaces(read: impl Fn(&str) -> Option<i64>) -> Option<bool> {
-    let room = read("/proc/sys/user/max_user_namespaces")?;
-    let allowed = read("/proc/sys/kernel/unprivileged_userns_clone").unwrap_or(1);
-    let restricted = read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").unwrap_or(0);
-    Some(room > 0 && allowed != 0 && restricted == 0)
-}
-
-/// Offers that are there, that are not, and of which that cannot be seen.
-fn list_offers(offers: &[(&str, Option<bool>)]) -> String {
-    let labels = [(Some(true), ""), (Some(false), "not installed: "), (None, "cannot tell: ")];
-    let parts = labels.iter().filter_map(|(wanted, label)| {
-        let names = offers.iter().filter(|(_, seen)| seen == wanted);
-        let names: Vec<&str> = names.map(|(name, _)| *name).collect();
-        (!names.is_empty()).then(|| format!("{label}{}", names.join(", ")))
-    });
-    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// Whether now is after what was recorded last: time that went back would put new attempts before old ones.
@@ -239,43 +169,16 @@ mod tests {
 
     #[test]
     fn little_is_a_warning_and_too_little_an_error() {
-        for (free, files, level) in [
-            (1_000_000_000, Some(10_000), Level::Ok),
-            (5_000_000_000, None, Level::Ok),
-            (999_999_999, None, Level::Warning),
-            (50_000_000, Some(10_000), Level::Warning),
-            (5_000_000_000, Some(9_999), Level::Warning),
-            (49_999_999, None, Level::Error),
-            (5_000_000_000, Some(99), Level::Error),
-            (0, Some(0), Level::Error),
+        for (free, level) in [
+            (1_000_000_000, Level::Ok),
+            (999_999_999, Level::Warning),
+            (50_000_000, Level::Warning),
+            (49_999_999, Level::Error),
+            (0, Level::Error),
         ] {
-            let finding = judge_room(free, files, Path::new("/x"));
-            assert_eq!(finding.level, level, "{free} {files:?}");
+            assert_eq!(judge_room(free, Path::new("/x")).level, level, "{free}");
         }
-        let finding = judge_room(12_300_000_000, Some(7), Path::new("/x"));
-        assert!(finding.message.starts_with("12.3 GB and 7 files free"));
-    }
-
-    #[test]
-    fn offers_are_told_apart() {
-        let offers = [("a", Some(true)), ("b", Some(false)), ("c", None), ("d", Some(true))];
-        assert_eq!(list_offers(&offers), "a, d; not installed: b; cannot tell: c");
-    }
-
-    #[test]
-    fn namespaces_need_room_and_permission() {
-        let seen = |room: Option<i64>, clone: Option<i64>, restricted: Option<i64>| {
-            user_namespaces(|path| match path {
-                "/proc/sys/user/max_user_namespaces" => room,
-                "/proc/sys/kernel/unprivileged_userns_clone" => clone,
-                _ => restricted,
-            })
-        };
-        assert_eq!(seen(None, None, None), None);
-        assert_eq!(seen(Some(100), None, None), Some(true));
-        assert_eq!(seen(Some(0), None, None), Some(false));
-        assert_eq!(seen(Some(100), Some(0), None), Some(false));
-        assert_eq!(seen(Some(100), Some(1), Some(1)), Some(false));
+        assert_eq!(judge_room(12_300_000_000, Path::new("/x")).message, "12.3 GB free");
     }
 
     #[test]

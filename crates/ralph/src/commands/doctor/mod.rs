@@ -98,10 +98,10 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
         Finding::error("settings", error.to_string(), fix)
     }));
     findings.extend(database);
-    findings.extend(permissions::findings(project, read, team.first().copied()));
+    findings.extend(permissions::findings(project));
     match store.map(|store| plan::findings(store, &team, read, project.root())) {
         Some(Ok(recorded)) => findings.extend(recorded),
-        Some(Err(error)) => findings.push(database::unusable(&error, &project.database())),
+        Some(Err(error)) => findings.push(database::broken(&error, &project.database())),
         None if !project.database().exists() => findings.push(plan::empty()),
         None => {}
     }
@@ -123,51 +123,31 @@ fn read_settings(
     (workspace.settings(), Some(workspace.store))
 }
 
-/// Characters of a message or a line of detail.
 const LENGTH: usize = 600;
 
-/// The headings, and the checks below each.
-const GROUPS: [(&str, &[&str]); 3] = [
-    ("Machine", &["git", "disk", "sandbox", "clock"]),
-    ("Agents", &["agent", "agents", "launch", "credentials"]),
-    (
-        "Project",
-        &[
-            "project",
-            "settings",
-            "database",
-            "permissions",
-            "claims",
-            "runs",
-            "processes",
-            "agents_md",
-            "plan",
-            "gates",
-        ],
-    ),
-];
+fn heading(check: &str) -> &'static str {
+    match check {
+        "git" | "disk" | "clock" => "Machine",
+        "agent" | "agents" | "launch" | "credentials" => "Agents",
+        _ => "Project",
+    }
+}
 
-/// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// As it should be, or good to know.
     Ok,
     /// A run works, but not as well as it could.
     Warning,
-    /// A run would not work.
     Error,
 }
 
-/// One fact, how bad it is, and how to fix it.
 #[derive(Debug, Serialize)]
 pub struct Finding {
-    /// A check of [`GROUPS`].
     pub check: &'static str,
     pub level: Level,
     pub message: String,
     pub fix: Option<String>,
-    /// More about it, in lines.
     pub detail: Vec<String>,
     /// Good to know, neither good nor bad.
     #[serde(skip)]
@@ -176,14 +156,8 @@ pub struct Finding {
 
 impl Finding {
     fn ok(check: &'static str, message: impl AsRef<str>) -> Self {
-        Self {
-            check,
-            level: Level::Ok,
-            message: plain(message.as_ref()),
-            fix: None,
-            detail: Vec::new(),
-            is_neutral: false,
-        }
+        let message = plain(message.as_ref());
+        Self { check, level: Level::Ok, message, fix: None, detail: Vec::new(), is_neutral: false }
     }
 
     fn neutral(check: &'static str, message: impl AsRef<str>) -> Self {
@@ -194,7 +168,6 @@ impl Finding {
         Self { level: Level::Warning, fix: Some(plain(fix.as_ref())), ..Self::ok(check, message) }
     }
 
-    /// To be fixed before a run.
     fn error(check: &'static str, message: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
         Self { level: Level::Error, ..Self::warning(check, message, fix) }
     }
@@ -211,12 +184,10 @@ fn plain(text: &str) -> String {
     one_line(&mask_secrets(text), LENGTH)
 }
 
-/// A path as a word of a shell.
 fn word(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }
 
-/// No line of text is broken narrower than this.
 const NARROWEST: usize = 30;
 
 /// Findings as people read them: under headings, marks and names in columns, each fix right below its problem.
@@ -229,10 +200,8 @@ fn render(findings: &[Finding], columns: usize) -> String {
     let mut group = "";
     for finding in findings {
         let name = finding.check;
-        let of_name = GROUPS.iter().find(|(_, checks)| checks.contains(&name));
-        let heading = of_name.map_or(group, |(heading, _)| *heading);
-        if heading != group {
-            group = heading;
+        if heading(name) != group {
+            group = heading(name);
             text.push_str(&format!("{}\n", paint(BOLD, group)));
         }
         let mark = match finding.level {
@@ -254,10 +223,6 @@ fn render(findings: &[Finding], columns: usize) -> String {
             }
         }
     }
-    format!("{text}\n{}\n", sum(findings))
-}
-
-fn sum(findings: &[Finding]) -> String {
     let of = |level: Level| findings.iter().filter(|finding| finding.level == level).count() as u64;
     let warnings = match of(Level::Warning) {
         0 => String::new(),
@@ -267,7 +232,7 @@ fn sum(findings: &[Finding]) -> String {
         0 => paint(GREEN, "Ready to run"),
         n => paint(RED, format!("{} would stop a run", counted(n, "problem"))),
     };
-    format!("{result}{warnings}")
+    format!("{text}\n{result}{warnings}\n")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use ralph_core::agent::processes_of_runs;
-use ralph_core::engine::{DueGate, open_gates, told_unready, unready_gates};
+use ralph_core::engine::{open_gates, told_unready, unready_gates};
 use ralph_core::gate::{PIPE_SHELL, has_pipe};
 use ralph_core::host::{Host, Liveness, ThisHost, is_over, is_stale};
 use ralph_core::model::RunId;
@@ -18,7 +18,6 @@ use crate::settings::Settings;
 use crate::workspace::now;
 
 const NEXT_RUN: &str = "nothing to do: the next `ralph run` cleans them up";
-/// Tasks, runs or processes that one finding names.
 const NAMED: usize = 5;
 
 pub fn findings(
@@ -52,7 +51,6 @@ pub fn findings(
     Ok(findings)
 }
 
-/// There is nothing to do.
 pub fn empty() -> Finding {
     Finding::warning("plan", "no tasks yet", "ralph task add TITLE --verify COMMAND")
 }
@@ -64,14 +62,16 @@ fn leftovers(store: &Store) -> Result<Vec<Finding>, StoreError> {
     let is_dead = |claim: &Claim| is_stale(claim, host.liveness(&claim.owner), now);
     let (dead, alive): (Vec<Claim>, Vec<Claim>) = store.claims()?.into_iter().partition(is_dead);
     if !alive.is_empty() {
-        let held = list(alive.iter().map(|claim| held(store, claim)));
-        let message = format!("in use: {held}");
-        findings.push(Finding::ok("claims", message));
+        let held = list(alive.iter().map(|claim| {
+            let owner = &claim.owner;
+            let task = name(store, claim);
+            format!("{task} by {} (process {} on {})", claim.run_id, owner.pid, owner.host)
+        }));
+        findings.push(Finding::ok("claims", format!("in use: {held}")));
     }
     if !dead.is_empty() {
         let tasks = list(dead.iter().map(|claim| name(store, claim)));
-        let message = format!("left by crashed runs: {tasks}");
-        findings.push(Finding::warning("claims", message, NEXT_RUN));
+        findings.push(Finding::warning("claims", format!("left by crashed runs: {tasks}"), NEXT_RUN));
     }
     let gone = |run: &RunRow| is_over(run, host.liveness(&run.owner), now);
     let (over, open): (Vec<RunRow>, Vec<RunRow>) = store.open_runs()?.into_iter().partition(gone);
@@ -89,16 +89,14 @@ fn leftovers(store: &Store) -> Result<Vec<Finding>, StoreError> {
     }
     for (liveness, words) in [(Liveness::Alive, "running"), (Liveness::Elsewhere, "running on another host")]
     {
-        let there = |run: &&RunRow| host.liveness(&run.owner) == liveness;
-        let mut runs = open.iter().filter(there).map(|run| run.id.to_string()).peekable();
-        if runs.peek().is_some() {
-            let message = format!("{words}: {}", list(runs));
-            findings.push(Finding::ok("runs", message));
+        let runs = open.iter().filter(|run| host.liveness(&run.owner) == liveness);
+        let runs = list(runs.map(|run| run.id.to_string()));
+        if !runs.is_empty() {
+            findings.push(Finding::ok("runs", format!("{words}: {runs}")));
         }
     }
     if findings.is_empty() {
-        let message = "no active run, no leftover processes";
-        findings.push(Finding::ok("runs", message));
+        findings.push(Finding::ok("runs", "no active run, no leftover processes"));
     }
     Ok(findings)
 }
@@ -110,17 +108,10 @@ fn name(store: &Store, claim: &Claim) -> String {
     format!("task {name}")
 }
 
-fn held(store: &Store, claim: &Claim) -> String {
-    let (run, owner) = (&claim.run_id, &claim.owner);
-    format!("{} by {run} (process {} on {})", name(store, claim), owner.pid, owner.host)
-}
-
-/// The first few, and how many more there are.
 fn list(names: impl Iterator<Item = String>) -> String {
     few(&names.collect::<Vec<_>>(), NAMED)
 }
 
-/// What there is to say of the gates of tasks that are not finished.
 fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>, StoreError> {
     let gates = open_gates(store, settings.gate.verify.as_deref())?;
     let mut findings: Vec<Finding> = unready_gates(&gates, root)
@@ -131,25 +122,15 @@ fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>
             Finding::warning("gates", told_unready(unready), fix)
         })
         .collect();
-    if find(PIPE_SHELL, root, search_path().as_ref()).is_none() {
-        findings.extend(without_bash(&gates));
+    let piped = list(gates.iter().filter(|gate| has_pipe(&gate.command)).map(|gate| gate.name.clone()));
+    if !piped.is_empty() && find(PIPE_SHELL, root, search_path().as_ref()).is_none() {
+        let message = format!(
+            "bash is not installed: gates with a pipeline ({piped}) fail only if its last command fails"
+        );
+        findings.push(Finding::warning("gates", message, "install bash"));
     }
     if findings.is_empty() && !gates.is_empty() {
-        let message = "the programs of all gates are installed";
-        findings.push(Finding::ok("gates", message));
+        findings.push(Finding::ok("gates", "the programs of all gates are installed"));
     }
     Ok(findings)
-}
-
-fn without_bash(gates: &[DueGate]) -> Option<Finding> {
-    let piped = gates.iter().filter(|gate| has_pipe(&gate.command));
-    let names: Vec<String> = piped.map(|gate| gate.name.clone()).collect();
-    if names.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "bash is not installed: gates with a pipeline ({}) fail only if its last command fails",
-        few(&names, NAMED)
-    );
-    Some(Finding::warning("gates", message, "install bash"))
 }

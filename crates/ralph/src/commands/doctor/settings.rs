@@ -5,33 +5,28 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use ralph_core::files::{Limit, Links, read, read_text};
+use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::project::Project;
 use ralph_core::text::{MASK, shell_word};
+use serde_json::Value;
 
-use super::permissions::make_readable;
 use super::{Finding, database, word};
 use crate::command_error::CommandError;
+use crate::commands::config::{Row, rows};
 use crate::commands::run;
 use crate::notify::is_url;
-use crate::secrets::is_secret;
-use crate::settings::{Settings, Source};
+use crate::settings::{PREFIX, Settings, Source};
 use crate::ui::format::counted;
 
-/// Somebody else may read it.
 const OTHERS_READ: u32 = 0o044;
-/// How variables that are settings begin.
-const VARIABLES: &str = "RALPH_SET_";
 
-/// Settings that cannot be read.
 pub fn unreadable(
     error: &CommandError,
     project: &Project,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Finding {
-    let message = error.message();
-    let fix = fix(message, project, environment);
-    Finding::error("settings", message, fix).with(error.hints().iter().map(String::as_str))
+    let fix = fix(error.message(), project, environment);
+    Finding::error("settings", error.message(), fix).with(error.hints())
 }
 
 /// Where the fault is: in the file, in the environment, or in the plan, whose specs have a say too.
@@ -39,40 +34,29 @@ fn fix(message: &str, project: &Project, environment: impl Iterator<Item = (OsSt
     let file = project.config();
     let text = read_text(&file, Links::Follow, Limit::SETTINGS);
     if text.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
-        return make_readable(&file);
+        return format!("chmod u+r {}", word(&file));
     }
     if Settings::load(&file, std::iter::empty()).is_err() {
         return "fix .ralph.toml; see all settings: ralph config show --all".to_owned();
     }
     if Settings::load(&file, environment).is_ok() {
-        return database::replace(&project.database());
+        return database::restore_fix(&project.database());
     }
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut words = message.split(|c: char| !is_name(c));
-    let name = words.find(|word| word.starts_with(VARIABLES));
-    format!("unset {}, or set it to a valid value (see docs/config.md)", name.unwrap_or(VARIABLES))
+    let mut words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let name = words.find(|word| word.starts_with(PREFIX)).unwrap_or(PREFIX);
+    format!("unset {name}, or set it to a valid value (see docs/config.md)")
 }
 
-/// What there is to say of settings that could be read.
 pub fn findings(settings: &Settings, file: &Path) -> Vec<Finding> {
     let mut findings = vec![summary(settings, file)];
-    let mode = std::fs::metadata(file).map(|meta| meta.permissions().mode());
-    if let Ok(mode) = mode {
-        findings.extend(secrets(&secret_names(settings), mode, file));
+    findings.extend(secrets(settings, file));
+    if settings.notify.webhook.as_ref().is_some_and(|url| !is_url(&url.0)) {
+        // The value is not shown: it may be a secret in the wrong place.
+        let message = "[notify] webhook is not a valid URL: no notification is sent to it";
+        let fix = "use https://HOST/PATH, then test it: ralph notify test";
+        findings.push(Finding::warning("settings", message, fix));
     }
-    findings.extend(webhook(settings));
     findings
-}
-
-/// An address that nothing can be posted to is not shown: it may be a secret in the wrong place.
-fn webhook(settings: &Settings) -> Option<Finding> {
-    let url = &settings.notify.webhook.as_ref()?.0;
-    if is_url(url) {
-        return None;
-    }
-    let message = "[notify] webhook is not a valid URL: no notification is sent to it";
-    let fix = "use https://HOST/PATH, then test it: ralph notify test";
-    Some(Finding::warning("settings", message, fix))
 }
 
 fn summary(settings: &Settings, file: &Path) -> Finding {
@@ -93,38 +77,35 @@ fn summary(settings: &Settings, file: &Path) -> Finding {
     Finding::ok("settings", message).with(elsewhere)
 }
 
-/// What in the file is a secret, by name.
+/// The names of secrets in the file. Whoever knows the address of a webhook can post there.
 fn secret_names(settings: &Settings) -> Vec<String> {
-    let plain = settings.all().filter_map(|(key, setting)| {
-        let shown = setting.shown_text()?;
-        // Whoever knows the address of a webhook can post there.
-        let secret = shown.contains(MASK) || key.name == "webhook" && !shown.is_empty();
-        (setting.source().line().is_some() && secret).then(|| format!("[{}] {}", key.section, key.name))
-    });
-    let of_agents = settings
-        .agents
-        .iter()
-        .filter(|(name, _)| settings.agent_source(name, "env").line().is_some())
-        .flat_map(|(name, agent)| {
-            let secrets = agent.setup.env.iter();
-            secrets
-                .filter(|(variable, value)| is_secret(variable, value))
-                .map(move |(variable, _)| format!("[agents.{name}] env {variable}"))
-        });
-    plain.chain(of_agents).collect()
+    let mut names = Vec::new();
+    for Row { section, key, value, .. } in rows(settings).into_iter().filter(|row| row.line.is_some()) {
+        match value {
+            Value::Object(env) => {
+                let secrets = env.into_iter().filter(|(_, value)| value.to_string().contains(MASK));
+                names.extend(secrets.map(|(name, _)| format!("[{section}] {key} {name}")));
+            }
+            Value::Null => {}
+            value if key == "webhook" || value.to_string().contains(MASK) => {
+                names.push(format!("[{section}] {key}"));
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
-fn secrets(names: &[String], mode: u32, file: &Path) -> Option<Finding> {
+fn secrets(settings: &Settings, file: &Path) -> Option<Finding> {
+    let mode = std::fs::metadata(file).ok()?.permissions().mode() & 0o777;
+    let names = secret_names(settings);
     if names.is_empty() || mode & OTHERS_READ == 0 {
         return None;
     }
-    let message = format!(
-        ".ralph.toml contains secrets and other users can read it (mode {:o}): {}",
-        mode & 0o777,
-        names.join(", ")
-    );
-    let fix = format!("chmod 600 {}", word(file));
-    Some(Finding::warning("settings", message, fix))
+    let names = names.join(", ");
+    let message =
+        format!(".ralph.toml contains secrets and other users can read it (mode {mode:o}): {names}");
+    Some(Finding::warning("settings", message, format!("chmod 600 {}", word(file))))
 }
 
 /// Claude Code reads CLAUDE.md; where there is one that does not lead to AGENTS.md, what stands there is not read.
@@ -134,25 +115,20 @@ pub fn agents_md(root: &Path, settings: &Settings) -> Finding {
         return Finding::ok(check, "turned off");
     };
     let path = root.join(&file);
-    match read(&path, Links::Follow, Limit::TEXT) {
-        Err(error) if path.is_symlink() || error.kind() != ErrorKind::NotFound => {
-            let message = format!("cannot update {file}: {error}");
-            return Finding::warning(check, message, "make it a readable file");
-        }
-        Ok(bytes) if std::str::from_utf8(&bytes).is_err() => {
-            let message = format!("cannot update {file}: it is not UTF-8");
-            return Finding::warning(check, message, "save it as UTF-8");
-        }
-        _ => {}
+    if let Err(error) = read_text(&path, Links::Follow, Limit::TEXT)
+        && (path.is_symlink() || error.kind() != ErrorKind::NotFound)
+    {
+        let message = format!("cannot update {file}: {error}");
+        return Finding::warning(check, message, "make it a readable file");
     }
-    let name = file.rsplit('/').next().unwrap_or(&file).to_owned();
+    let name = file.rsplit('/').next().unwrap_or(&file);
     let claude_md = root.join("CLAUDE.md");
     let same = match (claude_md.canonicalize(), path.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
         _ => file == "CLAUDE.md",
     };
     match read_text(&claude_md, Links::Follow, Limit::TEXT) {
-        Ok(text) if !same && !text.contains(&name) => Finding::warning(
+        Ok(text) if !same && !text.contains(name) => Finding::warning(
             check,
             format!("CLAUDE.md does not mention {name}, so Claude Code does not read it"),
             format!("echo {} >> {}", shell_word(&format!("@{file}")), word(&claude_md)),

@@ -11,7 +11,7 @@ use ralph_core::engine::recall;
 use ralph_core::memory::recall::upkeep::withheld;
 use ralph_core::memory::recall::{Candidate, RecallPolicy, RecallQuery, ScoreParts};
 use ralph_core::model::{Learning, LearningId, LearningState, NewLearning, Source, Timestamp};
-use ralph_core::store::{LearningEdit, LearningFilter, StoreError};
+use ralph_core::store::{LearningEdit, LearningFilter, Store, StoreError};
 use ralph_core::text::{clean, one_line};
 use serde::Serialize;
 use serde_json::json;
@@ -93,7 +93,6 @@ pub struct FilterArgs {
     task: Option<String>,
 }
 
-/// The states as people ask for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum State {
     /// Can be shown to agents.
@@ -125,19 +124,19 @@ impl FilterArgs {
 }
 
 /// The learnings with these ids, each once. All of them exist, or nothing is done.
-fn named(workspace: &Workspace, ids: &[String]) -> Result<Vec<Learning>, CommandError> {
+fn named(store: &Store, ids: &[String]) -> Result<Vec<Learning>, CommandError> {
     let mut found: Vec<Learning> = Vec::new();
     for id in ids.iter().map(|id| id.trim()) {
         if !found.iter().any(|learning| learning.id.as_str() == id) {
-            found.push(workspace.store.learning(id)?);
+            found.push(store.learning(id)?);
         }
     }
     Ok(found)
 }
 
 /// The same, if all of them are active.
-fn named_active(workspace: &Workspace, ids: &[String]) -> Result<Vec<Learning>, CommandError> {
-    let found = named(workspace, ids)?;
+fn named_active(store: &Store, ids: &[String]) -> Result<Vec<Learning>, CommandError> {
+    let found = named(store, ids)?;
     match found.iter().find(|l| l.state != LearningState::Active) {
         None => Ok(found),
         Some(other) => Err(StoreError::LearningNotActive {
@@ -153,12 +152,10 @@ fn ids(learnings: &[Learning]) -> Vec<LearningId> {
     learnings.iter().map(|l| l.id.clone()).collect()
 }
 
-/// A text of the database as a cell of a table, which cuts it.
 fn cell(text: &str) -> String {
     one_line(text, 500)
 }
 
-/// What was done to a learning, in one line that fits.
 fn print_done(doing: &str, workspace: &Workspace, id: &LearningId) {
     let content = workspace.store.learning(id.as_str()).map(|l| l.content);
     let content = cell(&content.unwrap_or_default());
@@ -228,7 +225,6 @@ fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
 struct Shown {
     #[serde(flatten)]
     learning: Learning,
-    /// Those whose place it took.
     supersedes: Vec<LearningId>,
     /// Its record is so bad that no prompt shows it.
     withheld: bool,

@@ -53,7 +53,8 @@ pub fn import(dir: Option<&Path>, workspace: &mut Workspace, args: &ImportArgs) 
         if let Some(id) = &learning.id {
             let (first, place) = *known.entry(id.clone()).or_insert((number, learnings.len()));
             let other = learnings.get(place).map(|other| &other.learning);
-            if other.is_some_and(|other| differ(other, &learning.learning)) {
+            let new = &learning.learning;
+            if other.is_some_and(|old| (&old.category, &old.content) != (&new.category, &new.content)) {
                 let what = format!("line {first} uses the id `{id}` for another learning");
                 return Err(refused(&lines, number, &what));
             }
@@ -62,17 +63,14 @@ pub fn import(dir: Option<&Path>, workspace: &mut Workspace, args: &ImportArgs) 
     }
     let what = format!("importing {}", counted(learnings.len() as u64, "learning"));
     let store = &mut workspace.store;
-    let imported =
-        waiting(&what, || store.import_learnings(&learnings, now(), &mut random)).map_err(|error| {
-            match &error {
-                StoreError::LearningIdTaken(id) => match known.get(id) {
-                    Some((number, _)) => refused(&lines, *number, &error.to_string())
-                        .hint("remove the id to import it as a new learning"),
-                    None => error.into(),
-                },
-                _ => error.into(),
-            }
-        })?;
+    let imported = waiting(&what, || store.import_learnings(&learnings, now(), &mut random));
+    let imported = imported.map_err(|error| match &error {
+        StoreError::LearningIdTaken(id) => {
+            let line = known.get(id).map_or(0, |(number, _)| *number);
+            refused(&lines, line, &error.to_string()).hint("remove the id to import it as a new learning")
+        }
+        _ => error.into(),
+    })?;
     if masked > 0 {
         output::note(format_args!(
             "masked possible secrets in {}; they are stored as {MASK}",
@@ -121,10 +119,6 @@ fn imported_learning(line: &str, wording: &mut Wording) -> Result<ImportedLearni
     })
 }
 
-fn differ(one: &NewLearning, other: &NewLearning) -> bool {
-    (&one.category, &one.content) != (&other.category, &other.content)
-}
-
 fn refused(lines: &Lines, number: usize, what: &str) -> CommandError {
     lines.error(number, what).hint("nothing was imported")
 }
@@ -141,7 +135,6 @@ pub struct ExportArgs {
     json: bool,
 }
 
-/// A learning as files have it.
 #[derive(Serialize)]
 struct Line<'l> {
     id: &'l LearningId,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ralph_core::engine::{merge_all, stale};
 use ralph_core::memory::recall::upkeep::{Merge, UpkeepPolicy, best_first, merges};
 use ralph_core::model::{LearningId, LearningState};
-use ralph_core::store::{LearningFilter, Merged};
+use ralph_core::store::{LearningFilter, Merged, Store};
 use serde::Serialize;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::workspace::{Workspace, now, random};
 use crate::{input, output};
 
 pub fn pin(workspace: &mut Workspace, names: &[String], off: bool, json: bool) -> CommandResult {
-    let ids = ids(&named(workspace, names)?);
+    let ids = ids(&named(&workspace.store, names)?);
     for id in &ids {
         workspace.store.pin_learning(id, !off)?;
     }
@@ -59,7 +59,7 @@ pub fn prune(workspace: &mut Workspace, args: &PruneArgs) -> CommandResult {
         prune_unused: args.unused_for.unwrap_or(usual.prune_unused),
         ..usual
     };
-    let named = ids(&named_active(workspace, &args.ids)?);
+    let named = ids(&named_active(&workspace.store, &args.ids)?);
     let store = &mut workspace.store;
     let pruned = match (args.ids.is_empty(), args.dry_run) {
         (true, true) => stale(store, &policy, now())?,
@@ -104,7 +104,7 @@ pub struct RestoreArgs {
 }
 
 pub fn restore(workspace: &mut Workspace, args: &RestoreArgs) -> CommandResult {
-    let mut wanted = ids(&named(workspace, &args.ids)?);
+    let mut wanted = ids(&named(&workspace.store, &args.ids)?);
     if let Some(merge) = &args.merge {
         let batch = workspace.store.batch(merge)?;
         if batch.is_empty() {
@@ -148,7 +148,6 @@ pub struct MergeArgs {
     json: bool,
 }
 
-/// A merge that was made, or would be.
 #[derive(Serialize)]
 struct MergeReport {
     into: Option<LearningId>,
@@ -156,15 +155,30 @@ struct MergeReport {
 }
 
 pub fn merge(workspace: &mut Workspace, args: &MergeArgs) -> CommandResult {
-    let reports: Vec<MergeReport> = match args.dry_run {
-        true => proposed_merges(workspace, args)?
-            .iter()
-            .map(|merge| MergeReport { into: None, from: ids(&merge.members) })
-            .collect(),
-        false => make_merges(workspace, args)?
-            .into_iter()
-            .map(|Merged { into, from }| MergeReport { into: Some(into), from })
-            .collect(),
+    let made = |merged: Merged| MergeReport { into: Some(merged.into), from: merged.from };
+    let proposed = |merge: Merge| MergeReport { into: None, from: ids(&merge.members) };
+    let store = &mut workspace.store;
+    let reports: Vec<MergeReport> = match (named_merge(store, &args.ids)?, args.dry_run) {
+        (Some(merge), true) => vec![proposed(merge)],
+        (Some(merge), false) => {
+            let merged = store.merge_learnings(&[merge], &mut random)?;
+            if merged.is_empty() {
+                let message = "another process has just changed these learnings";
+                return Err(CommandError::usage(message)
+                    .hint("run `ralph learnings list` to see the active learnings, then retry"));
+            }
+            merged.into_iter().map(made).collect()
+        }
+        (None, true) => {
+            let state = Some(LearningState::Active);
+            let active = store.learnings(&LearningFilter { state, ..LearningFilter::default() })?;
+            let found = waiting("searching for near-duplicates", || merges(active));
+            found.into_iter().map(proposed).collect()
+        }
+        (None, false) => {
+            let merged = waiting("merging near-duplicates", || merge_all(store, &mut random))?;
+            merged.into_iter().map(made).collect()
+        }
     };
     let made: Vec<LearningId> = reports.iter().filter_map(|one| one.into.clone()).collect();
     let undo = match made.is_empty() {
@@ -186,39 +200,14 @@ pub fn merge(workspace: &mut Workspace, args: &MergeArgs) -> CommandResult {
 }
 
 /// The one merge of the named learnings; none where no names were given.
-fn named_merge(workspace: &Workspace, ids: &[String]) -> Result<Option<Merge>, CommandError> {
-    let members = named_active(workspace, ids)?;
+fn named_merge(store: &Store, ids: &[String]) -> Result<Option<Merge>, CommandError> {
+    let members = named_active(store, ids)?;
     match members.len() {
         0 => Ok(None),
         1 => Err(CommandError::usage("a merge needs at least two learnings")
             .hint("pass two or more ids, or none to merge all near-duplicates")),
         _ => Ok(Some(Merge::of(best_first(members)))),
     }
-}
-
-fn proposed_merges(workspace: &Workspace, args: &MergeArgs) -> Result<Vec<Merge>, CommandError> {
-    if let Some(merge) = named_merge(workspace, &args.ids)? {
-        return Ok(vec![merge]);
-    }
-    let active = workspace
-        .store
-        .learnings(&LearningFilter { state: Some(LearningState::Active), ..LearningFilter::default() })?;
-    Ok(waiting("searching for near-duplicates", || merges(active)))
-}
-
-fn make_merges(workspace: &mut Workspace, args: &MergeArgs) -> Result<Vec<Merged>, CommandError> {
-    let Some(merge) = named_merge(workspace, &args.ids)? else {
-        let store = &mut workspace.store;
-        let merge = || merge_all(store, &mut random);
-        return Ok(waiting("merging near-duplicates", merge)?);
-    };
-    let merged = workspace.store.merge_learnings(&[merge], &mut random)?;
-    if merged.is_empty() {
-        let message = "another process has just changed these learnings";
-        return Err(CommandError::usage(message)
-            .hint("run `ralph learnings list` to see the active learnings, then retry"));
-    }
-    Ok(merged)
 }
 
 fn merge_line(workspace: &Workspace, report: &MergeReport) -> String {

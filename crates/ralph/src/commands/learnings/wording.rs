@@ -37,29 +37,23 @@ impl Wording {
         std::mem::take(&mut self.masked)
     }
 
-    /// Prints a note if anything was masked.
     pub fn note_masked(&mut self) {
         if self.take_masked() {
             output::note(format_args!("masked a possible secret; it is stored as {MASK}"));
         }
     }
 
-    /// A category; it must not be empty.
     pub fn category(&mut self, text: &str) -> Result<String, String> {
-        let category = self.text("the category", text, limits::CATEGORY_CHARS)?;
-        Self::not_empty("the category", category)
+        self.not_empty("the category", text, limits::CATEGORY_CHARS)
     }
 
-    /// A title; an empty one is none.
     pub fn title(&mut self, text: &str) -> Result<Option<String>, String> {
         let title = self.text("the title", text, self.limits.title)?;
         Ok(Some(title).filter(|title| !title.is_empty()))
     }
 
-    /// A content; it must not be empty.
     pub fn content(&mut self, text: &str) -> Result<String, String> {
-        let content = self.text("the content", text, limits::LEARNING_CHARS)?;
-        Self::not_empty("the content", content)
+        self.not_empty("the content", text, limits::LEARNING_CHARS)
     }
 
     /// Tags, each once; empty ones are left out.
@@ -91,11 +85,9 @@ impl Wording {
         Ok(masked.into_owned())
     }
 
-    fn not_empty(what: &str, text: String) -> Result<String, String> {
-        if text.is_empty() {
-            return Err(format!("{what} is empty"));
-        }
-        Ok(text)
+    fn not_empty(&mut self, what: &str, text: &str, most: usize) -> Result<String, String> {
+        let text = self.text(what, text, most)?;
+        if text.is_empty() { Err(format!("{what} is empty")) } else { Ok(text) }
     }
 }
 
