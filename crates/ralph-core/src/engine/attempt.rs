@@ -62,6 +62,8 @@ pub(super) struct Begun {
     /// The same, to the byte, where a failed attempt is rolled back.
     kept: Option<Kept>,
     kept_name: String,
+    /// The files that its gate names and that were there before.
+    gate_files: Vec<String>,
 }
 
 /// What the agent did, and what the gate said of it.
@@ -227,6 +229,7 @@ impl Run<'_> {
             branch: self.tree.present_branch(),
             kept,
             kept_name,
+            gate_files: self.gates.named_files(run, claimed),
         };
         Ok((begun, log))
     }
@@ -298,7 +301,7 @@ impl Run<'_> {
         let gate = match misplaced {
             // What the gate would judge is not the work.
             Some(_) => GateRun::NotRun,
-            None => self.gates.judge(run, claimed, &session, &signals, &git)?,
+            None => self.gates.judge(run, claimed, &session, &signals, &git, &begun.gate_files)?,
         };
         let done = claims_done(session.stop, &session.report, &signals);
         // A gate that passed before proves nothing about this attempt.
@@ -509,7 +512,7 @@ fn needs_person(
     let name = task.name();
     match failure {
         Some(CommitFailure::Refused { fix: Some(fix), .. }) => {
-            Some(format!("it is new in this run: {fix}, then `ralph run {name}`"))
+            Some(format!("added during this run: {fix}, then `ralph run {name}`"))
         }
         _ => {
             let fix = check.and_then(|gate| gate.fix.as_deref());

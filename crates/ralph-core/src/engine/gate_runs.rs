@@ -56,6 +56,7 @@ impl Gates {
         session: &Session,
         signals: &Signals,
         git: &GitRecord,
+        gate_files: &[String],
     ) -> Result<GateRun, EngineError> {
         let Some(command) = gate_of(run, claimed) else {
             return Ok(GateRun::Absent);
@@ -71,9 +72,15 @@ impl Gates {
             GateResult::Ran(record) => {
                 let record = failed_differently_if_fixed(run, claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
-                Ok(GateRun::Ran(GateRecord { touched: gate::touched(&command, changed), ..record }))
+                let touched = changed.iter().filter(|file| gate_files.contains(file)).cloned().collect();
+                Ok(GateRun::Ran(GateRecord { touched, ..record }))
             }
         }
+    }
+
+    /// The files in the working tree that the gate names.
+    pub(super) fn named_files(&self, run: &RunContext<'_>, claimed: &Claimed) -> Vec<String> {
+        gate_of(run, claimed).map(|command| gate::named_files(&command, run.work_tree)).unwrap_or_default()
     }
 
     /// A gate that is green before the first attempt proves nothing afterwards; people should know. Where a green gate can
