@@ -165,6 +165,9 @@ pub fn findings(known: &[AgentProgram<'_>], settings: &Settings, team: &[&str]) 
     let mut missing = Vec::new();
     for agent in known.iter().filter(|agent| !is_used(agent)) {
         match &agent.program {
+            ProgramState::Answered(answer @ Answer::Nothing(_)) => {
+                findings.push(Finding::neutral("agents", described(agent, answer)));
+            }
             ProgramState::Answered(answer) => {
                 findings.push(Finding::ok("agents", described(agent, answer)));
             }
@@ -221,7 +224,7 @@ fn missing_program(agent: &AgentProgram<'_>) -> String {
             format!("{name}: `{word}` is not executable: {}", path.display())
         }
         ProgramState::NotThere | ProgramState::Answered(_) => {
-            format!("{name}: program `{word}` not found")
+            format!("{name}: `{word}` is not installed or not on PATH")
         }
     }
 }
@@ -426,9 +429,9 @@ fn judge_credentials(name: &str, facts: &Facts, places: &CredentialPlaces<'_>, i
         return Finding::ok("credentials", format!("{name}: {}", seen.join(", ")));
     }
     if !is_used {
-        return Finding::ok("credentials", format!("{name}: none found"));
+        return Finding::neutral("credentials", format!("{name}: no credentials found"));
     }
-    let message = format!("{name}: none found; it may use others, for example in a keychain");
+    let message = format!("{name}: no credentials found (Ralph cannot see a keychain)");
     let login = match facts.login {
         "" => format!("log in to {name}"),
         login => login.to_owned(),
@@ -447,8 +450,8 @@ pub fn costs(settings: &Settings, team: &[&str], store: Option<&Store>) -> Vec<F
         ChosenModels { of_tasks: of_tasks.as_deref().unwrap_or_default(), ..ChosenModels::default() };
     let unlimited = unlimited(settings, agents.iter().map(AsRef::as_ref), chosen);
     let findings = unlimited.into_iter().map(|one| match one.stops {
-        true => Finding::error("agent", one.message, one.fix),
-        false => Finding::warning("agent", one.message, one.fix),
+        true => Finding::error("agent", one.message, one.fixes.join("; ")),
+        false => Finding::warning("agent", one.message, one.fixes.join("; ")),
     });
     findings.collect()
 }
@@ -515,7 +518,10 @@ mod tests {
         assert!(findings.iter().all(|finding| finding.level == Level::Ok));
         let messages: Vec<&str> = findings.iter().map(|f| f.message.as_str()).collect();
         assert!(messages[0].starts_with("claude: claude, 99.0.0"));
-        assert_eq!(messages[1..], ["mine: program `nope` not found", "not installed: codex, gemini"]);
+        assert_eq!(
+            messages[1..],
+            ["mine: `nope` is not installed or not on PATH", "not installed: codex, gemini"]
+        );
     }
 
     #[test]
