@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::command_error::CommandResult;
+use ralph_core::model::Task;
+
+use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::ui::format;
 use crate::workspace::Workspace;
@@ -18,6 +20,18 @@ pub struct Args {
     json: bool,
 }
 
+/// Why there is nothing to show.
+pub fn none_yet(workspace: &Workspace, task: Option<&Task>) -> Result<&'static str, CommandError> {
+    let interrupted = workspace.interrupted_tasks()?;
+    let is_interrupted = task.map_or(!interrupted.is_empty(), |task| interrupted.contains(&task.id));
+    Ok(match is_interrupted {
+        true => {
+            "no attempts recorded yet; one was interrupted by a crash, and the next `ralph run` records it"
+        }
+        false => "no attempts yet; start a run with `ralph run`",
+    })
+}
+
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
     let task = args.task.as_deref().map(|name| workspace.task(name)).transpose()?;
@@ -25,7 +39,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&attempts);
     } else if attempts.is_empty() {
-        output::note("no attempts yet; start a run with `ralph run`");
+        output::note(none_yet(&workspace, task.as_ref())?);
     } else {
         output::text(format::history(&attempts));
     }

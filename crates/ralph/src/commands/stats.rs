@@ -41,7 +41,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.json {
         output::json(&as_json(&stats, &expected, &standings(&workspace)?));
     } else if stats.total.attempts == 0 {
-        output::note("no attempts yet; start a run with `ralph run`");
+        output::note(super::history::none_yet(&workspace, None)?);
     } else {
         output::text(human(&stats, &expected, &standings(&workspace)?));
     }

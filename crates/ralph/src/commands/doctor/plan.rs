@@ -8,14 +8,14 @@ use ralph_core::engine::{DueGate, open_gates, told_unready, unready_gates};
 use ralph_core::gate::{PIPE_SHELL, has_pipe};
 use ralph_core::host::{Host, Liveness, ThisHost, is_over, is_stale};
 use ralph_core::model::RunId;
-use ralph_core::store::{BreakerState, Claim, RunRow, Store, StoreError};
+use ralph_core::store::{BreakerState, Claim, RunRow, Scope, Store, StoreError};
 use ralph_core::text::few;
 use ralph_core::which::{find, search_path};
 
 use super::Finding;
 use crate::commands::limits;
 use crate::settings::Settings;
-use crate::workspace::now;
+use crate::workspace::{now, plan_counts};
 
 const NEXT_RUN: &str = "nothing to do: the next `ralph run` cleans them up";
 /// Tasks, runs or processes that one finding names.
@@ -35,11 +35,11 @@ pub fn findings(
             findings.push(Finding::warning("agents", limits::words(&limit, now), fix));
         }
     }
-    let counts = store.counts()?;
+    let (counts, ready) = plan_counts(store)?;
     if counts.total == 0 {
         findings.push(empty());
     } else {
-        let message = format!("{}; {} ready", counts.summary(), store.ready_count()?);
+        let message = format!("{}; {ready} ready", counts.summary());
         findings.push(Finding::ok("plan", message));
         if store.breaker()?.state != BreakerState::Closed {
             let message = "circuit breaker open: the next run makes one trial attempt";
@@ -123,14 +123,12 @@ fn list(names: impl Iterator<Item = String>) -> String {
 /// What there is to say of the gates of tasks that are not finished.
 fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>, StoreError> {
     let gates = open_gates(store, settings.gate.verify.as_deref())?;
-    let mut findings: Vec<Finding> = unready_gates(&gates, root)
-        .iter()
-        .map(|unready| {
-            let fix =
-                format!("{}, or change the gate: ralph task edit TASK --verify CMD", unready.problem.fix);
-            Finding::warning("gates", told_unready(unready), fix)
-        })
-        .collect();
+    let mut findings: Vec<Finding> = missing_gates(store, settings)?.into_iter().collect();
+    let unready = unready_gates(&gates, root);
+    findings.extend(unready.iter().map(|unready| {
+        let fix = format!("{}, or change the gate: ralph task edit TASK --verify CMD", unready.problem.fix);
+        Finding::warning("gates", told_unready(unready), fix)
+    }));
     if find(PIPE_SHELL, root, search_path().as_ref()).is_none() {
         findings.extend(without_bash(&gates));
     }
@@ -139,6 +137,21 @@ fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>
         findings.push(Finding::ok("gates", message));
     }
     Ok(findings)
+}
+
+/// Tasks without the gate that the settings require: a run refuses to start.
+fn missing_gates(store: &Store, settings: &Settings) -> Result<Option<Finding>, StoreError> {
+    if !*settings.gate.require || settings.gate.verify.is_some() {
+        return Ok(None);
+    }
+    let names: Vec<String> =
+        store.ungated(&Scope::All, true)?.iter().map(|task| task.name().to_owned()).collect();
+    Ok(names.first().map(|first| {
+        let message = format!("gates are required, but these tasks have none: {}", few(&names, NAMED));
+        let fix =
+            format!("ralph task edit {first} --verify CMD, or for all: ralph config set gate.verify CMD");
+        Finding::error("gates", message, fix)
+    }))
 }
 
 fn without_bash(gates: &[DueGate]) -> Option<Finding> {

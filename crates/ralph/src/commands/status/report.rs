@@ -10,7 +10,7 @@ use super::active::{ActiveRun, active_runs};
 use crate::command_error::CommandError;
 use crate::settings::Settings;
 use crate::ui::summary::{OpenTask, RunFacts, UnverifiedTask, open_tasks, unverified_tasks};
-use crate::workspace::{Workspace, is_active, now};
+use crate::workspace::{Workspace, is_active, now, plan_counts};
 
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -72,13 +72,10 @@ impl Report {
         {
             facts.hint = None;
         }
-        let interrupted = workspace.interrupted_tasks()?.len() as u64;
-        let mut tasks = store.counts()?;
-        tasks.in_progress = tasks.in_progress.saturating_sub(interrupted);
-        tasks.pending += interrupted;
+        let (tasks, ready) = plan_counts(store)?;
         Ok(Self {
             tasks,
-            ready: store.ready_count()? + interrupted,
+            ready,
             attempts: totals.attempts,
             cost: totals.cost,
             run,

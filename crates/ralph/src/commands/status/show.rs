@@ -197,7 +197,7 @@ fn wait(waiting: &Waiting) -> String {
 
 fn last_run(facts: &RunFacts, page: &mut Lines) {
     page.add("");
-    let ended = match facts.ended_at.filter(|_| facts.reason.is_some()) {
+    let ended = match facts.ended_at.filter(|_| !facts.crashed) {
         Some(ended) => format!(" to {}", format::moment(ended, facts.started_at)),
         None => String::new(),
     };
@@ -212,14 +212,8 @@ fn last_run(facts: &RunFacts, page: &mut Lines) {
         ago(facts.started_at),
         started,
     ));
-    let reason = facts.reason.clone().unwrap_or_else(|| {
-        match facts.outcome.as_str() {
-            "died" => "Ralph crashed; the next run continues where it stopped",
-            _ => "Ralph crashed",
-        }
-        .to_owned()
-    });
-    let ended = format::run_end(facts.exit_code == Some(0), &reason);
+    let reason = facts.reason.as_deref().unwrap_or_default();
+    let ended = format::run_end(facts.exit_code == Some(0), reason);
     page.add(format_args!("  {ended}"));
     if let Some(hint) = &facts.hint {
         page.add(format_args!("  hint: {hint}"));

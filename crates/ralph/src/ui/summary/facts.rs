@@ -25,6 +25,9 @@ pub struct RunFacts {
     pub exit_code: Option<i32>,
     /// How it ended, in a sentence.
     pub reason: Option<String>,
+    /// Whether it ended without saying why.
+    #[serde(skip)]
+    pub crashed: bool,
     pub hint: Option<String>,
     /// Counted attempts.
     pub attempts: u64,
@@ -190,6 +193,7 @@ impl RunFacts {
             outcome: run.outcome.clone().unwrap_or_else(|| "died".to_owned()),
             exit_code: run.exit_code,
             reason: None,
+            crashed: false,
             hint: None,
             attempts: run.attempts,
             uncounted_attempts: attempts.iter().filter(|one| !one.counted).count() as u64,
@@ -207,6 +211,9 @@ impl RunFacts {
         };
         facts.read_events(store, run)?;
         if !is_active(run) {
+            facts.crashed = facts.reason.is_none();
+            let next = if run.outcome.is_none() { "; the next run continues where it stopped" } else { "" };
+            facts.reason.get_or_insert_with(|| format!("Ralph crashed{next}"));
             // Not recorded yet: the next run does that.
             let claims = store.claims()?;
             let own = claims.iter().filter(|claim| claim.run_id == run.id);
