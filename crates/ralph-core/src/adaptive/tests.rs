@@ -54,7 +54,7 @@ fn a_cold_start_begins_at_the_bottom_and_says_so() {
     let plan = plan(&Beliefs::default(), &ladder, &fresh(4), DEFAULT_VALUE_USD);
     assert_eq!(plan.sequence[0], 0);
     assert!(plan.sequence.len() > 1 && !plan.ask_human);
-    assert_eq!(plan.rationale, "adaptive: haiku (60% likely), then sonnet, then opus");
+    assert_eq!(plan.rationale, "adaptive: haiku (60% chance), then sonnet, then opus");
 }
 
 #[test]

@@ -77,11 +77,21 @@ pub fn moment(time: Timestamp, near: Timestamp) -> String {
     time.local_near(near)
 }
 
+/// The end of a wait: ` until 16:44`, or ` for 12 s` where it is close.
+pub fn until(time: Timestamp, now: Timestamp) -> String {
+    let wait = time.since(now);
+    match wait.as_secs() {
+        0..60 => format!(" for {}", elapsed(wait.max(Duration::from_secs(1)))),
+        _ => format!(" until {}", moment(time, now)),
+    }
+}
+
 /// A cost; unknown is not zero, and an estimate is shown as one: `~$0.42`.
 pub fn cost(usd: Option<f64>, is_estimate: bool) -> String {
     let about = if is_estimate { "~" } else { "" };
     match usd {
         None => "-".into(),
+        Some(usd) if usd > 0.0 && usd < 0.0005 => format!("{about}<$0.01"),
         Some(usd) if usd > 0.0 && usd < 0.095 => format!("{about}${usd:.3}"),
         Some(usd) => format!("{about}${usd:.2}"),
     }
@@ -205,10 +215,17 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
                     | ErrorType::Lost
             )
         );
-    match message {
-        Some(message) if is_whole => message.to_owned(),
-        Some(message) => format!("{kind}: {message}"),
-        None => kind,
+    match (message, error) {
+        (Some(message), _) if is_whole => message.to_owned(),
+        // Agents begin such messages with the kind as well.
+        (Some(message), Some(ErrorType::Overloaded)) => {
+            format!("{kind}: {}", message.strip_prefix("API Error: ").unwrap_or(message))
+        }
+        (Some(message), Some(ErrorType::TestFailure)) => {
+            format!("{kind}: {}", message.replacen("the gate `", "`", 1))
+        }
+        (Some(message), _) => format!("{kind}: {message}"),
+        (None, _) => kind,
     }
 }
 
@@ -237,7 +254,20 @@ pub fn history(attempts: &[Attempt]) -> String {
     table.render()
 }
 
-/// Why a model was chosen, beside its name: of `adaptive: haiku (60% likely, ~$0.05), then sonnet` only what stands in
+/// A model and why it was chosen: `haiku (60% chance, ~$0.05; if it fails: sonnet, opus)`.
+pub fn model_choice(model: &str, rationale: &str) -> String {
+    let plan = rationale.strip_prefix("adaptive: ").and_then(|plan| plan.split_once(" (")?.1.split_once(')'));
+    match plan {
+        None => format!("{model} ({rationale})"),
+        Some((odds, "")) => format!("{model} ({odds})"),
+        Some((odds, rest)) => {
+            let rest = rest.trim_start_matches(", then ").replace(", then ", ", ");
+            format!("{model} ({odds}; if it fails: {rest})")
+        }
+    }
+}
+
+/// Why a model was chosen, beside its name: of `adaptive: haiku (60% chance, ~$0.05), then sonnet` only what stands in
 /// parentheses; the plan for later attempts is in the JSON.
 fn short_rationale(rationale: &str) -> &str {
     let odds = rationale.strip_prefix("adaptive: ").and_then(|plan| plan.split_once(" (")?.1.split_once(')'));
@@ -247,6 +277,29 @@ fn short_rationale(rationale: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_choice_of_adaptive_names_the_odds_and_what_comes_next() {
+        for (rationale, expected) in [
+            ("cheapest model", "small (cheapest model)"),
+            ("adaptive: small (60% chance, ~$0.03)", "small (60% chance, ~$0.03)"),
+            (
+                "adaptive: small (60% chance), then small, then large",
+                "small (60% chance; if it fails: small, large)",
+            ),
+        ] {
+            assert_eq!(model_choice("small", rationale), expected);
+        }
+    }
+
+    #[test]
+    fn a_failure_says_its_kind_once() {
+        let api = failure(Outcome::Error, Some(&ErrorType::Overloaded), Some("API Error: 529 busy"));
+        assert_eq!(api, "API error: 529 busy");
+        let gate = Some("the gate `make` exited with code 1");
+        let gate = failure(Outcome::Failed, Some(&ErrorType::TestFailure), gate);
+        assert_eq!(gate, "gate failed: `make` exited with code 1");
+    }
 
     #[test]
     fn durations_and_costs_are_short() {
@@ -297,9 +350,12 @@ mod tests {
         assert_eq!(moment(then, then), clock(then)[..5]);
         let later = then.plus(Duration::from_secs(86_400));
         assert_eq!(moment(then, later), time(then)[..16]);
+        assert_eq!(until(then.plus(Duration::from_millis(800)), then), " for 1 s");
+        assert_eq!(until(later, then), format!(" until {}", moment(later, then)));
         assert_eq!(cost(None, true), "-");
         assert_eq!(cost(Some(0.0), false), "$0.00");
         assert_eq!(cost(Some(0.0021), false), "$0.002");
+        assert_eq!(cost(Some(0.0004), true), "~<$0.01");
         assert_eq!(cost(Some(1.5), false), "$1.50");
         assert_eq!(cost(Some(0.42), true), "~$0.42");
         let about = Cost::new(4.12, 1).estimated(true);

@@ -88,8 +88,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         }
         EventKind::BudgetNear { message, .. } => Some(paint(YELLOW, format_args!("! {message}"))),
         EventKind::Waiting { reason, until, .. } => {
-            let until =
-                until.map(|until| format!(" until {}", format::moment(until, event.at))).unwrap_or_default();
+            let until = until.map(|until| format::until(until, event.at)).unwrap_or_default();
             Some(paint(YELLOW, format_args!("… waiting for {reason}{until}")))
         }
         EventKind::FixCreated { task, fix, fix_title, .. } => Some(format!(

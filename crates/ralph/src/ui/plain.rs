@@ -32,11 +32,10 @@ pub fn line(event: &RunEvent) -> Option<String> {
             Some(text)
         }
         EventKind::AttemptStarted { task, attempt, choice, learnings, .. } => Some(format!(
-            "▶ {} {}  attempt {attempt}, {} ({}){}",
+            "▶ {} {}  attempt {attempt}, {}{}",
             task.name(),
             task.title,
-            choice.model,
-            choice.rationale,
+            format::model_choice(&choice.model, &choice.rationale),
             lines::learnings_shown(learnings.len(), ", ")
         )),
         _ => lines::line(event),

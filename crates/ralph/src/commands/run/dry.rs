@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ralph_core::agent::Agent;
-use ralph_core::decide::covered;
+use ralph_core::decide::{covered, outlook};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Status, TaskId};
 use serde_json::json;
@@ -11,6 +11,7 @@ use serde_json::json;
 use super::Args;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
+use crate::ui::format::model_choice;
 use crate::workspace::Workspace;
 
 /// What would be attempted, in order; nothing is changed.
@@ -50,7 +51,10 @@ pub(super) fn dry_run(
             let attempt = metrics.total_attempts + 1;
             output::line(match &decision.ask_human {
                 Some(reason) => format!("{name} {title}  needs you: {reason}"),
-                None => format!("{name} {title}  attempt {attempt}, {} ({})", choice.model, choice.rationale),
+                None => {
+                    let choice = model_choice(&choice.model, &choice.rationale);
+                    format!("{name} {title}  attempt {attempt}, {choice}")
+                }
             });
         }
         rows.push(json!({
@@ -62,7 +66,11 @@ pub(super) fn dry_run(
     if json {
         output::json(&rows);
     } else if rows.is_empty() {
-        output::line("No task is ready; run `ralph status` to see what blocks them");
+        let is_finished = outlook(&workspace.store.skeleton()?, &settings.scope).is_finished();
+        output::line(match is_finished {
+            true => "Every task is done.",
+            false => "No task is ready; run `ralph status` to see what blocks them",
+        });
     }
     Ok(ExitCode::SUCCESS)
 }
