@@ -134,7 +134,7 @@ impl From<StoreError> for CommandError {
                 "run `ralph learnings restore {id}` to make it active again"
             )),
             StoreError::LearningIdTaken(_) => Self::usage(message)
-                .hint("remove the id to import it as a new learning; nothing was imported"),
+                .hint("remove the id to import it as a new learning"),
             StoreError::ClaimMoved(_) | StoreError::Engine { .. } => Self::environment(message),
         }
     }

@@ -148,7 +148,7 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
         GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
         GateView::Absent | GateView::NotRun if evidence.signals.contradicted => plain(
             Outcome::NoSigil,
-            "the agent reported done, but its message says otherwise and there is no gate to decide",
+            "the agent reported done, but wrote that it did not finish, and there is no gate",
         ),
         GateView::Absent | GateView::NotRun => Verdict::done(),
     }

@@ -365,8 +365,7 @@ fn draw_news(
 fn tell_of_own_sections(run: &mut RunContext<'_>) -> Result<(), EngineError> {
     let name = key_in(run);
     run.warn(format!(
-        "Ralph keeps what failed and what was learned in your {name}, in sections of its own; agents_md = false \
-         under [memory] in .ralph.toml turns that off"
+        "Ralph added its sections to your {name}. To turn this off: ralph config set memory.agents_md false"
     ))
 }
 

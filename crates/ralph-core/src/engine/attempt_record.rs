@@ -293,15 +293,15 @@ fn alternatives(
         }
     }
     let models = models.join(", then ");
-    let fresh = if fresh_approach { ", with a diagnosis first" } else { "" };
+    let fresh = if fresh_approach { "; asked to diagnose first" } else { "" };
     let fixes = match fixes {
         [] => String::new(),
-        fixes => format!(", fix tasks {}", fixes.join(", ")),
+        fixes => format!("; fix tasks {}", fixes.join(", ")),
     };
     let changes = match changes {
         0 => String::new(),
-        1 => ", a plan change".to_owned(),
-        n => format!(", {n} plan changes"),
+        1 => "; a plan change".to_owned(),
+        n => format!("; {n} plan changes"),
     };
     (!models.is_empty()).then(|| format!("{models}{fresh}{fixes}{changes}"))
 }

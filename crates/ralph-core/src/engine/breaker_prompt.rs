@@ -277,7 +277,7 @@ impl Run<'_> {
 }
 
 fn aborted() -> StopRun {
-    StopRun::new(RunExit::Aborted, "aborted at the pause prompt")
+    StopRun::new(RunExit::Aborted, "you aborted the run")
 }
 
 fn triggered(failures: u64, tasks: u64) -> StopRun {

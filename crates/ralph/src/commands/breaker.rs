@@ -16,13 +16,13 @@ use crate::workspace::{Workspace, now};
 /// Show or close the circuit breaker, which stops runs when everything fails.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Show whether it is open, and the number of consecutive failures.
+    /// Show whether the circuit breaker is open, and the number of consecutive failures.
     Show {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Close it, clear the failure counts and make the tasks it blocked pending again.
+    /// Close the circuit breaker, clear the failure counts and make the tasks it blocked pending again.
     Reset {
         /// Print JSON.
         #[arg(long)]
@@ -54,7 +54,9 @@ fn describe(breaker: &Breaker, threshold: u32) -> String {
     let row = format!("{failures} in a row on {tasks}");
     match breaker.state {
         BreakerState::Closed => {
-            format!("closed: {row}; it opens at {threshold} on 3 tasks, or on 2 with the same cause")
+            format!(
+                "closed: {row}. Opens at {threshold} failures on 3 tasks, or on 2 tasks with the same cause"
+            )
         }
         BreakerState::Open => {
             let since = breaker.opened_at.map(format::time).unwrap_or_default();

@@ -342,11 +342,11 @@ impl File {
     }
 }
 
-fn set(file: &File, setting: &str, value: &str, json: bool) -> CommandResult {
+fn set(file: &File, setting: &str, raw: &str, json: bool) -> CommandResult {
     let before = file.settings(&file.text)?;
     let name = known_name(setting, &before)?;
     let wrong = |why| CommandError::usage(format_args!("{setting}: {why}"));
-    let value = edit::typed(&name, value).map_err(wrong)?;
+    let value = edit::typed(&name, raw).map_err(wrong)?;
     let with = |text: &str, name: &Name, value| edit::set(text, name, value).map_err(|_| file.not_toml());
     let mut text = file.text.clone();
     let is_new = |agent| !before.agents.contains_key(agent);
@@ -360,8 +360,11 @@ fn set(file: &File, setting: &str, value: &str, json: bool) -> CommandResult {
         let message = error.message();
         let why = message.rsplit_once(&format!("{}: ", name.key));
         let why = why.map_or(message, |(_, why)| why);
-        CommandError::usage(format_args!("{setting}: {why}")).hint("nothing was changed")
+        CommandError::usage(format_args!("{setting}: {why}"))
     })?;
+    if raw.is_empty() && value_text(&after, setting).is_none() {
+        return unset(file, setting, json);
+    }
     if name.agent().is_some() || setting == "run.agent" || setting == "run.fallback" {
         Crew::of(&after)?;
     }
@@ -382,7 +385,7 @@ fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
     };
     let after = file.settings(&text);
     if let (Some(_), Err(error)) = (&before, &after) {
-        return Err(CommandError::usage(error.message()).hint("nothing was changed"));
+        return Err(CommandError::usage(error.message()));
     }
     edit::replace_file(&file.project.config(), &text)?;
     let new = after.ok().and_then(|after| value_text(&after, setting));

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// it does not wait: the run stops when the hook ends.
 #[derive(Debug, clap::Args)]
 pub struct StopArgs {
-    /// The run to use, if several are active; all of them if omitted.
+    /// The run to stop; all active runs if omitted.
     run: Option<String>,
     /// Let the current attempt finish first.
     #[arg(long)]
@@ -58,7 +58,7 @@ pub struct ResumeArgs {
 
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// The run to use, if several are active; all of them if omitted.
+    /// The run; all active runs if omitted.
     run: Option<String>,
     /// Print JSON.
     #[arg(long)]
@@ -193,7 +193,7 @@ fn send_term(run: &RunRow) -> Result<(), CommandError> {
                 "run {} is on another host, {}",
                 run.id, owner.host
             ))
-            .hint("run `ralph stop --after-attempt`, run_args works across hosts"));
+            .hint("run `ralph stop --after-attempt`, which works across hosts"));
         }
         Liveness::Alive => {}
     }

@@ -194,7 +194,9 @@ fn report_existing(project: &Project, args: &Args) -> CommandResult {
 /// What was found, before the questions.
 fn describe(survey: &Survey) -> String {
     let git = if survey.git { "repository" } else { "none" };
-    format!("  Language  {}\n  Git       {git}\n  Agents    {}\n\n", language(survey), agents(survey))
+    let rows = [("Language", language(survey)), ("Git", git.to_owned()), ("Agents", agents(survey))];
+    let rows = rows.map(|(name, text)| row(name, &text)).join("\n");
+    format!("{rows}\n\n")
 }
 
 fn language(survey: &Survey) -> String {
@@ -222,6 +224,12 @@ fn agents(survey: &Survey) -> String {
 /// Columns before the text of a row.
 const INDENT: usize = 13;
 
+fn row(name: &str, text: &str) -> String {
+    let text = wrap(text, crate::ui::width().saturating_sub(INDENT).max(30));
+    let text = text.replace('\n', &format!("\n{:INDENT$}", ""));
+    format!("  {name:<10} {text}")
+}
+
 /// What was chosen and written, and what comes next.
 fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
     output::line(format_args!("Created {} in {}", made.join(", "), root.display()));
@@ -233,9 +241,7 @@ fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
         ("AGENTS.md", agents_md(choices)),
     ];
     for (name, text) in rows {
-        let text = wrap(&text, crate::ui::width().saturating_sub(INDENT).max(30));
-        let text = text.replace('\n', &format!("\n{:INDENT$}", ""));
-        output::line(format_args!("  {name:<10} {text}"));
+        output::line(row(name, &text));
     }
     if choices.commit
         && let Some(problem) = &survey.git_problem
@@ -255,7 +261,7 @@ fn gate(survey: &Survey, choices: &Choices) -> String {
     let set = "ralph config set gate.verify COMMAND";
     match (&choices.verify, &survey.project.test_command, &survey.missing_program) {
         (Some(verify), ..) => format!(
-            "`{}` must pass for every task that has no gate of its own. Check that it passes now: no such task can be done while it fails",
+            "`{}` is the gate of tasks without their own. Run it now: while it fails, none of them can be done",
             one_line(verify, 100)
         ),
         (None, Some(test), Some(program)) => {

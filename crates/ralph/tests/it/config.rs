@@ -194,7 +194,6 @@ fn a_wrong_value_is_not_blamed_on_the_file() {
     };
     let wrong = refused("run.max_minutes");
     assert!(wrong.starts_with("error: run.max_minutes: `abc` is not"), "{wrong}");
-    assert!(wrong.contains("nothing was changed"), "{wrong}");
     // A right section alone is no resemblance.
     assert!(!refused("run.nope").contains("did you mean"));
     assert!(refused("run.max_minute").contains("did you mean `run.max_minutes`?"));

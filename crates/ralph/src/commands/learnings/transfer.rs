@@ -47,15 +47,14 @@ pub fn import(dir: Option<&Path>, workspace: &mut Workspace, args: &ImportArgs) 
     let mut known: HashMap<LearningId, (usize, usize)> = HashMap::new();
     let mut masked = 0;
     for (number, line) in lines.iter() {
-        let learning =
-            imported_learning(line, &mut wording).map_err(|what| refused(&lines, number, &what))?;
+        let learning = imported_learning(line, &mut wording).map_err(|what| lines.error(number, &what))?;
         masked += u64::from(wording.take_masked());
         if let Some(id) = &learning.id {
             let (first, place) = *known.entry(id.clone()).or_insert((number, learnings.len()));
             let other = learnings.get(place).map(|other| &other.learning);
             if other.is_some_and(|other| differ(other, &learning.learning)) {
                 let what = format!("line {first} uses the id `{id}` for another learning");
-                return Err(refused(&lines, number, &what));
+                return Err(lines.error(number, &what));
             }
         }
         learnings.push(learning);
@@ -66,7 +65,8 @@ pub fn import(dir: Option<&Path>, workspace: &mut Workspace, args: &ImportArgs) 
         waiting(&what, || store.import_learnings(&learnings, now(), &mut random)).map_err(|error| {
             match &error {
                 StoreError::LearningIdTaken(id) => match known.get(id) {
-                    Some((number, _)) => refused(&lines, *number, &error.to_string())
+                    Some((number, _)) => lines
+                        .error(*number, &error.to_string())
                         .hint("remove the id to import it as a new learning"),
                     None => error.into(),
                 },
@@ -123,10 +123,6 @@ fn imported_learning(line: &str, wording: &mut Wording) -> Result<ImportedLearni
 
 fn differ(one: &NewLearning, other: &NewLearning) -> bool {
     (&one.category, &one.content) != (&other.category, &other.content)
-}
-
-fn refused(lines: &Lines, number: usize, what: &str) -> CommandError {
-    lines.error(number, what).hint("nothing was imported")
 }
 
 /// Export learnings as JSON lines, oldest first, for `ralph learnings import`.

@@ -44,7 +44,7 @@ const NAMED: usize = 20;
 /// Runs the whole plan, or only the named tasks and their subtasks. A task is done only when the agent says so and its
 /// gate passes. Press Ctrl-C once to stop gracefully, twice to kill.
 ///
-/// Exit codes: 0 all done, 1 error, 2 wrong usage, 3 no plan, 4 limit reached, 5 the remaining tasks are blocked or
+/// Exit codes: 0 every task done or skipped, 1 error, 2 wrong usage, 3 no plan, 4 limit reached, 5 the remaining tasks are blocked or
 /// depend on a failed task, 6 circuit breaker open, 7 aborted, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {

@@ -160,7 +160,9 @@ fn blocked_chains(plan: &[PlanNode], tasks: &[Task]) -> HashMap<TaskId, TaskId> 
         plan.iter().filter_map(|node| Some((&node.id, node.made_for.as_ref()?))).collect();
     let is_part = |task: &&Task| {
         let reason = task.reason.as_deref().unwrap_or_default();
-        task.status == Status::Blocked && reason.starts_with("blocked with ")
+        // Earlier versions wrote `blocked with`.
+        let is_along = |start: &&str| reason.starts_with(*start);
+        task.status == Status::Blocked && ["blocked because ", "blocked with "].iter().any(is_along)
     };
     let parts: HashSet<&TaskId> = tasks.iter().filter(is_part).map(|task| &task.id).collect();
     let root = |id: &TaskId| {
