@@ -105,7 +105,7 @@ impl From<StoreError> for CommandError {
             StoreError::Cycle(_) => Self::usage(message)
                 .hint("each task depends on the next one in that list; remove one of these dependencies"),
             StoreError::HasChildren { .. } => {
-                Self::usage(message).hint("add --recursive to delete the children too")
+                Self::usage(message).hint("add --recursive to delete the subtasks too")
             }
             StoreError::InProgress { .. } => Self::usage(message)
                 .hint("stop the run first with `ralph stop`, or wait until the attempt ends"),

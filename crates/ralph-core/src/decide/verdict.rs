@@ -39,7 +39,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
             let message = format!("timed out after {} without output", duration(limit));
             error(ErrorType::IdleTimeout, &message)
         }),
-        Stop::Budget => error(ErrorType::Interrupted, "stopped: the budget is used up"),
+        Stop::Budget => error(ErrorType::Interrupted, "stopped: the cost limit is reached"),
         Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };

@@ -110,7 +110,7 @@ impl BudgetWatch {
         if self.check(run)?.is_some() || self.check_task(run, task)?.is_some() {
             return Ok(None);
         }
-        let reason = "the agent used up the rest of the budget";
+        let reason = "the agent used up the rest of the cost limit";
         Ok(Some(StopRun::new(RunExit::Limit, reason)))
     }
 

@@ -137,7 +137,7 @@ impl RunContext<'_> {
             self.tell(EventKind::LearningsTidied { merged, pruned, undo: Some(undo) })?;
         }
         match error {
-            Some(error) => self.warn(format!("cannot merge and prune learnings: {error}")),
+            Some(error) => self.warn(format!("cannot merge and archive learnings: {error}")),
             None => Ok(()),
         }
     }

@@ -56,7 +56,7 @@ pub struct Args {
     /// Agent to use.
     #[arg(long)]
     agent: Option<String>,
-    /// Fallback agents, in order, used when the main agent is rate-limited or unavailable.
+    /// Fallback agents, in order, used when the main agent has hit its usage limit or is unavailable.
     #[arg(long, value_name = "AGENT", value_delimiter = ',')]
     fallback: Vec<String>,
     /// Model to use; overrides the strategy and the tasks.
