@@ -120,7 +120,7 @@ fn worth_nothing_asks_a_human_unless_trying_is_free() {
     let ladder = ladder(3);
     let asked = plan(&Beliefs::default(), &ladder, &fresh(4), 0.0);
     assert!(asked.ask_human && asked.sequence.is_empty() && asked.cost == 0.0);
-    assert!(asked.rationale.starts_with("adaptive: even "));
+    assert!(asked.rationale.starts_with("no attempt is worth its cost: even "));
     let mut local = Beliefs::default();
     local.set_prices(&ladder, [("m1", 0.0)]);
     assert_eq!(plan(&local, &ladder, &fresh(4), 0.0).sequence[0], 1);

@@ -152,7 +152,7 @@ mod tests {
         hopeless.adaptive.value_usd = 1.0;
         let decision = choose_model(&hopeless);
         let reason = decision.ask_human.expect("a person");
-        assert!(reason.starts_with("adaptive: even "), "{reason}");
+        assert!(reason.starts_with("no attempt is worth its cost: even "), "{reason}");
         assert!(reason.ends_with(" for a task worth $1.00 (value_usd)"), "{reason}");
     }
 

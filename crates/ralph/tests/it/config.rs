@@ -162,6 +162,14 @@ fn cli_02_config_set_refuses_what_is_wrong_and_changes_nothing() {
 }
 
 #[test]
+fn an_empty_value_that_sets_nothing_is_not_left_in_the_file() {
+    let project = Project::new();
+    project.write(".ralph.toml", "[gate]\nverify = 'make'\nrequire = true\n");
+    project.ok(&["config", "set", "gate.verify", ""]);
+    assert_eq!(project.read(".ralph.toml"), "[gate]\nrequire = true\n");
+}
+
+#[test]
 fn config_set_follows_a_link_and_makes_a_file_where_there_is_none() {
     let project = Project::new();
     std::fs::rename(project.path(".ralph.toml"), project.path("real.toml")).unwrap();
