@@ -342,11 +342,11 @@ impl File {
     }
 }
 
-fn set(file: &File, setting: &str, raw: &str, json: bool) -> CommandResult {
+fn set(file: &File, setting: &str, value: &str, json: bool) -> CommandResult {
     let before = file.settings(&file.text)?;
     let name = known_name(setting, &before)?;
     let wrong = |why| CommandError::usage(format_args!("{setting}: {why}"));
-    let value = edit::typed(&name, raw).map_err(wrong)?;
+    let value = edit::typed(&name, value).map_err(wrong)?;
     let with = |text: &str, name: &Name, value| edit::set(text, name, value).map_err(|_| file.not_toml());
     let mut text = file.text.clone();
     let is_new = |agent| !before.agents.contains_key(agent);
@@ -362,7 +362,8 @@ fn set(file: &File, setting: &str, raw: &str, json: bool) -> CommandResult {
         let why = why.map_or(message, |(_, why)| why);
         CommandError::usage(format_args!("{setting}: {why}"))
     })?;
-    if raw.is_empty() && value_text(&after, setting).is_none() {
+    let unset_by_default = value_text(&Settings::default(), setting).is_none();
+    if unset_by_default && value_text(&after, setting).is_none_or(|text| text.is_empty()) {
         return unset(file, setting, json);
     }
     if name.agent().is_some() || setting == "run.agent" || setting == "run.fallback" {

@@ -24,7 +24,7 @@ fn doctor_names_the_command_that_installs_the_agent() {
     assert_eq!(others.len(), 1, "{others:?}");
     assert!(text(&others[0]["message"]).starts_with("not installed: codex"));
     let shown = project.ralph(&["doctor"]).expect_code(1).stdout;
-    assert!(shown.contains("  ✗ agent        claude: program"), "{shown}");
+    assert!(shown.contains("  ✗ agent        claude: `claude` is not installed"), "{shown}");
     assert!(shown.contains("                 → npm install"), "{shown}");
     assert!(shown.ends_with("1 problem would stop a run; 1 warning\n"), "{shown}");
 }
