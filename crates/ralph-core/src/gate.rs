@@ -128,10 +128,9 @@ fn once(
                     fix = Some(broken.fix);
                     (GateOutcome::Broken, format!("cannot run: {}", broken.why))
                 }
-                (None, Some((member, all))) => (
-                    GateOutcome::Failed,
-                    format!("exited with code {code} (command {member} of {all} in the pipeline)"),
-                ),
+                (None, Some((member, all))) => {
+                    (GateOutcome::Failed, format!("exited with code {code} at command {member} of {all}"))
+                }
                 (None, None) => (GateOutcome::Failed, format!("exited with code {code}")),
             }
         }
@@ -241,15 +240,12 @@ pub fn unready<'g>(gates: impl Iterator<Item = (&'g str, &'g str)>, dir: &Path) 
     found
 }
 
-/// Changed files that the gate's command names: an attempt that edits its own judge should be looked at.
-pub fn touched(command: &str, files_changed: &[String]) -> Vec<String> {
+/// Files that are there and that the gate's command names. An attempt that edits its own judge should be looked at; one that
+/// makes the file its gate tests for should not.
+pub fn named_files(command: &str, dir: &Path) -> Vec<String> {
     let separators = |c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c);
-    let words: Vec<&str> = command
-        .split(separators)
-        .map(|word| word.trim_start_matches("./"))
-        .filter(|word| !word.is_empty())
-        .collect();
-    files_changed.iter().filter(|file| words.contains(&file.as_str())).cloned().collect()
+    let words = command.split(separators).map(|word| word.trim_start_matches("./"));
+    words.filter(|word| dir.join(word).is_file()).map(str::to_owned).collect()
 }
 
 /// A script that fails where any of its commands does; by itself only the last would decide.
@@ -352,7 +348,7 @@ mod tests {
         }
         let told = record(&gate("echo kept; exit 3 | cat", dir.path(), 0));
         assert_eq!(told.output_tail, "kept");
-        assert_eq!(told.ended, "exited with code 3 (command 1 of 2 in the pipeline)");
+        assert_eq!(told.ended, "exited with code 3 at command 1 of 2");
     }
 
     #[test]
@@ -401,9 +397,15 @@ mod tests {
 
     #[test]
     fn files_the_gate_names_are_recognised() {
-        let changed = ["tests/a.sh".to_owned(), "src/x.rs".to_owned(), "a.sh".to_owned()];
-        assert_eq!(touched("sh ./tests/a.sh && echo ok", &changed), ["tests/a.sh"]);
-        assert_eq!(touched("sh 'a.sh'", &changed), ["a.sh"]);
-        assert!(touched("cargo test", &changed).is_empty());
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("tests")).unwrap();
+        for file in ["tests/a.sh", "a.sh"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        let named = |command| named_files(command, dir.path());
+        assert_eq!(named("sh ./tests/a.sh && echo ok"), ["tests/a.sh"]);
+        assert_eq!(named("sh 'a.sh'"), ["a.sh"]);
+        assert!(named("cargo test").is_empty());
+        assert!(named("test -f new.txt").is_empty());
     }
 }

@@ -105,7 +105,7 @@ impl From<StoreError> for CommandError {
             E::UnknownTask(_) => "run `ralph task list` to see every task with its id and key",
             E::DuplicateKey { .. } => "choose another key",
             E::Cycle(_) => "each task depends on the next one in that list; remove one of these dependencies",
-            E::HasChildren { .. } => "add --recursive to delete the children too",
+            E::HasChildren { .. } => "add --recursive to delete the subtasks too",
             E::InProgress { .. } => "stop the run first with `ralph stop`, or wait until the attempt ends",
             E::NewerSchema { .. } => "install a newer version of Ralph; nothing was changed",
             E::Missing { .. } => "start a plan with `ralph task add TITLE` or `ralph import PATH`",
@@ -125,7 +125,7 @@ impl From<StoreError> for CommandError {
             E::LearningNotActive { id, .. } => {
                 &format!("run `ralph learnings restore {id}` to make it active again")
             }
-            E::LearningIdTaken(_) => "remove the id to import it as a new learning; nothing was imported",
+            E::LearningIdTaken(_) => "remove the id to import it as a new learning",
             E::ClaimMoved(_) | E::Engine { .. } => return Self::environment(error),
         };
         Self::new(exit, &error).hint(hint)

@@ -116,7 +116,7 @@ settings! {
     run: RunSection {
         /// The agent to use: a built-in one such as `claude`, or a name from `[agents.NAME]`.
         agent: String = DEFAULT_AGENT.to_owned(),
-        /// Fallback agents, in order, used when the main agent is rate-limited or unavailable.
+        /// Fallback agents, in order, used when the main agent has hit its usage limit or is unavailable.
         fallback: Vec<String> = Vec::new(),
         /// How Ralph chooses the model for each attempt.
         strategy: Strategy = Strategy::Adaptive,

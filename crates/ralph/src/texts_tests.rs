@@ -144,7 +144,9 @@ fn walk(tokens: TokenStream, found: &mut Vec<String>) {
             }
             TokenTree::Group(group) => walk(group.stream(), found),
             TokenTree::Literal(literal) => {
-                found.extend(text_of(&literal.to_string()).filter(|text| is_prose(text)));
+                // `"once".to_owned()` is a text, `"once"` may be the name of a field.
+                let is_value = matches!(tokens.peek(), Some(TokenTree::Punct(p)) if p.as_char() == '.');
+                found.extend(text_of(&literal.to_string()).filter(|text| is_prose(text, is_value)));
             }
             _ => {}
         }
@@ -180,12 +182,17 @@ fn text_of(literal: &str) -> Option<String> {
     Some(text.replace("\\\"", "\""))
 }
 
-/// At least two words of letters, and neither SQL nor a pattern.
-fn is_prose(text: &str) -> bool {
-    let words = text
-        .split_whitespace()
-        .filter(|word| word.chars().filter(|c| c.is_ascii_lowercase()).count() >= 2)
-        .count();
+/// A word of letters, not alone but with a space or as a value of its own, and neither SQL nor a pattern.
+fn is_prose(text: &str, is_value: bool) -> bool {
+    let mut depth = 0;
+    let beside_values = text.chars().filter(|c| {
+        depth += i32::from(*c == '{') - i32::from(*c == '}');
+        depth == 0 && *c != '}'
+    });
+    let words: String = beside_values.collect();
+    let is_word = |word: &str| word.chars().filter(char::is_ascii_lowercase).count() >= 2;
+    let has_word = words.split_whitespace().any(is_word);
     let is_pattern = ["(?", "\\b", "\\d", "\\s", "[^"].iter().any(|mark| text.contains(mark));
-    words >= 2 && !is_pattern && !SQL.iter().any(|word| text.contains(word))
+    let is_sql = SQL.iter().any(|word| text.contains(word));
+    (is_value || text.contains(' ')) && has_word && !is_pattern && !is_sql
 }

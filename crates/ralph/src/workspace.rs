@@ -17,7 +17,8 @@ use ralph_core::plan::import::{self, STATE_JSON};
 use ralph_core::plan::state_json::SpecState;
 use ralph_core::project::Project;
 use ralph_core::store::{
-    Absent, BreakerState, Patience, RunRow, Store, StoreError, rescued, rescued_since, restore_command,
+    Absent, BreakerState, Patience, PlanCounts, RunRow, Store, StoreError, rescued, rescued_since,
+    restore_command,
 };
 use ralph_core::text::shell_word;
 
@@ -223,11 +224,7 @@ impl Workspace {
 
     /// The tasks whose attempt a crash of Ralph cut short. The database has them as running until the next run finds out.
     pub fn interrupted_tasks(&self) -> Result<HashSet<TaskId>, StoreError> {
-        let runs = self.store.open_runs()?;
-        let active: HashSet<&RunId> = runs.iter().filter(|run| is_active(run)).map(|run| &run.id).collect();
-        let claims = self.store.claims()?.into_iter();
-        let dead = claims.filter(|claim| !active.contains(&claim.run_id));
-        Ok(dead.map(|claim| claim.task_id).collect())
+        interrupted_tasks(&self.store)
     }
 
     pub fn task(&self, name: &str) -> Result<Task, CommandError> {
@@ -258,6 +255,23 @@ impl Workspace {
     pub fn optional_task(&self, name: Option<&str>) -> Result<Option<Task>, CommandError> {
         name.map(|name| self.task(name)).transpose()
     }
+}
+
+fn interrupted_tasks(store: &Store) -> Result<HashSet<TaskId>, StoreError> {
+    let runs = store.open_runs()?;
+    let active: HashSet<&RunId> = runs.iter().filter(|run| is_active(run)).map(|run| &run.id).collect();
+    let claims = store.claims()?.into_iter();
+    let dead = claims.filter(|claim| !active.contains(&claim.run_id));
+    Ok(dead.map(|claim| claim.task_id).collect())
+}
+
+/// How many tasks there are of each status, and how many are ready. Tasks that a crash interrupted are pending and ready.
+pub fn plan_counts(store: &Store) -> Result<(PlanCounts, u64), StoreError> {
+    let interrupted = interrupted_tasks(store)?.len() as u64;
+    let mut counts = store.counts()?;
+    counts.in_progress = counts.in_progress.saturating_sub(interrupted);
+    counts.pending += interrupted;
+    Ok((counts, store.ready_count()? + interrupted))
 }
 
 /// The project around here, if it may be obeyed. Every command that reads a project finds it here.

@@ -74,7 +74,7 @@ fn best(choices: &[Choice], value: f64) -> Option<&Choice> {
 
 /// An amount that is never shown as nothing.
 fn dollars(amount: f64) -> String {
-    if amount > 0.0 && amount < 0.005 { "$0.01".to_owned() } else { format!("${amount:.2}") }
+    if amount > 0.0 && amount < 0.005 { "<$0.01".to_owned() } else { format!("${amount:.2}") }
 }
 
 /// The rungs worth comparing, in the order of the ladder.
@@ -116,7 +116,7 @@ fn choices(
 fn rationale(ladder: &[String], view: &TaskView, chosen: &[&Choice], all: &[Choice], value: f64) -> String {
     let name = |choice: &Choice| ladder.get(choice.place).map_or("", String::as_str);
     let odds = |choice: &Choice| {
-        let chance = format!("{:.0}% likely", choice.chance * 100.0);
+        let chance = format!("{:.0}% chance", choice.chance * 100.0);
         match choice.cost_is_guess {
             true => chance,
             false => format!("{chance}, ~{}", dollars(choice.rung.cost.mean)),
@@ -143,7 +143,7 @@ fn rationale(ladder: &[String], view: &TaskView, chosen: &[&Choice], all: &[Choi
     }
     match best(all, value) {
         Some(best) => format!(
-            "adaptive: even {} ({}) is not worth it for a task worth {} (value_usd)",
+            "no attempt is worth its cost: even {} ({}) for a task worth {} (value_usd)",
             name(best),
             odds(best),
             dollars(value)

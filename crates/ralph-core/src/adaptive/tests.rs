@@ -54,7 +54,7 @@ fn a_cold_start_begins_at_the_bottom_and_says_so() {
     let plan = plan(&Beliefs::default(), &ladder, &fresh(4), DEFAULT_VALUE_USD);
     assert_eq!(plan.sequence[0], 0);
     assert!(plan.sequence.len() > 1 && !plan.ask_human);
-    assert_eq!(plan.rationale, "adaptive: haiku (60% likely), then sonnet, then opus");
+    assert_eq!(plan.rationale, "adaptive: haiku (60% chance), then sonnet, then opus");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn worth_nothing_asks_a_human_unless_trying_is_free() {
     let ladder = ladder(3);
     let asked = plan(&Beliefs::default(), &ladder, &fresh(4), 0.0);
     assert!(asked.ask_human && asked.sequence.is_empty() && asked.cost == 0.0);
-    assert!(asked.rationale.starts_with("adaptive: even "));
+    assert!(asked.rationale.starts_with("no attempt is worth its cost: even "));
     let mut local = Beliefs::default();
     local.set_prices(&ladder, [("m1", 0.0)]);
     assert_eq!(plan(&local, &ladder, &fresh(4), 0.0).sequence[0], 1);

@@ -58,7 +58,7 @@ const ADVICE: [&str; 2] = ["Please wait and try again later.", "Possible quota l
 const START_FAILURES: [(i32, Fault, &str); 4] = [
     (41, Fault::Auth, "found no usable credentials"),
     (44, Fault::Config, "could not set up its sandbox"),
-    (52, Fault::Config, "rejected its own settings"),
+    (52, Fault::Config, "refused its own settings"),
     (55, Fault::Permission, "does not trust this directory"),
 ];
 

@@ -148,8 +148,8 @@ mod tests {
         hopeless.adaptive.value_usd = 1.0;
         let decision = choose_model(&hopeless);
         let reason = decision.ask_human.expect("a person");
-        assert!(reason.starts_with("adaptive: even "), "{reason}");
-        assert!(reason.ends_with("is not worth it for a task worth $1.00 (value_usd)"), "{reason}");
+        assert!(reason.starts_with("no attempt is worth its cost: even "), "{reason}");
+        assert!(reason.ends_with(" for a task worth $1.00 (value_usd)"), "{reason}");
     }
 
     /// What adaptive does with a task that fails in its own way every time, on an empty database.

@@ -51,7 +51,7 @@ impl Policy {
         }
         let most = self.max_total_attempts;
         let plural = if used == 1 { "" } else { "s" };
-        let last = last.map(|why| format!("; last: {why}")).unwrap_or_default();
+        let last = last.map(|why| format!(". Last: {why}")).unwrap_or_default();
         Some(format!(
             "used {used} attempt{plural}, [run] max_total_attempts allows {most}{last}; `ralph run {name}` \
              allows {most} more"
@@ -192,9 +192,9 @@ fn after_failure(
         (blocked(format!("the agent says it is blocked: {why}")), retries)
     } else if retries.is_some() {
         let times = text::in_a_row(in_a_row);
-        let tried = effects.tried.map(|tried| format!("; tried {tried}"));
+        let tried = effects.tried.map(|tried| format!(" ({tried})"));
         let tried = tried.unwrap_or_default();
-        (blocked(format!("failed {times}{tried}; last: {why}")), retries)
+        (blocked(format!("failed {times}{tried}. Last: {why}")), retries)
     } else if let Some(reason) = policy.used_up(used, effects.root, verdict.message.as_deref()) {
         (blocked(reason), Some(GivenUp::TotalAttempts))
     } else if let Some(reason) = effects.recovery_limit {
@@ -253,10 +253,10 @@ mod tests {
         let failures = vec![verdict(Outcome::Failed); 5];
         let (metrics, steps) = play(&failures, &Policy::default());
         assert!(steps[..4].iter().all(|next| *next == TaskNext::Pending));
-        let reason = "failed 5 times in a row; last: why".to_owned();
+        let reason = "failed 5 times in a row. Last: why".to_owned();
         assert_eq!(steps[4], TaskNext::Blocked { reason });
         let once = Policy { max_attempts: 1, ..Policy::default() };
-        let reason = "failed once; last: why".to_owned();
+        let reason = "failed once. Last: why".to_owned();
         let (_, steps) = play(&failures[..1], &once);
         assert_eq!(steps, [TaskNext::Blocked { reason }]);
         assert_eq!((metrics.total_attempts, metrics.consecutive_failures), (5, 5));
@@ -309,7 +309,7 @@ mod tests {
         let policy = Policy { max_total_attempts: 2, ..Policy::default() };
         assert_eq!(policy.used_up(1, "1.3", None), None);
         let why = policy.used_up(2, "1.3", Some("no disk")).unwrap();
-        let expected = "used 2 attempts, [run] max_total_attempts allows 2; last: no disk; \
+        let expected = "used 2 attempts, [run] max_total_attempts allows 2. Last: no disk; \
                         `ralph run 1.3` allows 2 more";
         assert_eq!(why, expected);
     }

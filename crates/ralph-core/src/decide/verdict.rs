@@ -42,7 +42,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
             let message = format!("timed out after {} without output", duration(limit));
             error(ErrorType::IdleTimeout, &message)
         }),
-        Stop::Budget => error(ErrorType::Interrupted, "stopped: the budget is used up"),
+        Stop::Budget => error(ErrorType::Interrupted, "stopped: the cost limit is reached"),
         Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };
@@ -151,7 +151,7 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
         GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
         GateView::Absent | GateView::NotRun if evidence.signals.contradicted => plain(
             Outcome::NoSigil,
-            "the agent reported done, but its message says otherwise and there is no gate to decide",
+            "the agent reported done, but wrote that it did not finish, and there is no gate",
         ),
         GateView::Absent | GateView::NotRun => Verdict::done(),
     }

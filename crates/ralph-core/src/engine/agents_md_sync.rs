@@ -149,8 +149,7 @@ impl AgentsMd {
             // Nobody should find new sections in a file of theirs and wonder.
             let name = key_in(run);
             run.warn(format!(
-                "Ralph keeps what failed and what was learned in your {name}, in sections of its own; agents_md = false \
-                 under [memory] in .ralph.toml turns that off"
+                "Ralph added its sections to your {name}. To turn this off: ralph config set memory.agents_md false"
             ))?;
         }
         if edited.note.news && !edited.text.is_empty() {

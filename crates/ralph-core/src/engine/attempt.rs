@@ -39,6 +39,8 @@ pub(super) struct Ready {
 pub(super) struct Begun {
     attempt: Attempt,
     tree: TreeBefore,
+    /// The files that its gate names and that were there before.
+    gate_files: Vec<String>,
 }
 
 /// What the agent did, and what the gate said of it.
@@ -94,7 +96,7 @@ impl Work {
     /// What only a person can do about a program that blocked the commit, or about a gate that cannot run.
     fn needs_person(&self, task: &Task) -> Option<String> {
         if let Some(CommitFailure::Refused { fix: Some(fix), .. }) = &self.commit_failure {
-            return Some(format!("it is new in this run: {fix}, then `ralph run {}`", task.name()));
+            return Some(format!("added during this run: {fix}, then `ralph run {}`", task.name()));
         }
         let evidence = self.evidence();
         let fix = evidence.check()?.fix.as_deref()?;
@@ -207,7 +209,8 @@ impl Run<'_> {
         };
         run.store.begin_attempt(&claimed.task.id, &claimed.token, &start, &event)?;
         run.observer.event(&event);
-        Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree }, log))
+        let gate_files = self.gates.named_files(run, claimed);
+        Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree, gate_files }, log))
     }
 
     pub(super) fn call_agent(
@@ -268,7 +271,7 @@ impl Run<'_> {
         let gate = match misplaced {
             // What the gate would judge is not the work.
             Some(_) => None,
-            None => self.gates.judge(run, claimed, &session, &signals, &git)?,
+            None => self.gates.judge(run, claimed, &session, &signals, &git, &begun.gate_files)?,
         };
         let done = claims_done(session.stop, &session.report, &signals);
         // A gate that passed before proves nothing about this attempt.

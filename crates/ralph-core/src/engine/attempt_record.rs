@@ -261,15 +261,15 @@ fn tried(
             models.push(&failed.model);
         }
     }
-    let fresh = if claimed.metrics.stuck { ", with a diagnosis first" } else { "" };
+    let fresh = if claimed.metrics.stuck { "; asked to diagnose first" } else { "" };
     let fixes = match store.fix_family(id)?.lineage.fixes.as_slice() {
         [] => String::new(),
-        fixes => format!(", fix tasks {}", fixes.join(", ")),
+        fixes => format!("; fix tasks {}", fixes.join(", ")),
     };
     let changes = match store.change_standing(id)?.made {
         0 => String::new(),
-        1 => ", a plan change".to_owned(),
-        n => format!(", {n} plan changes"),
+        1 => "; a plan change".to_owned(),
+        n => format!("; {n} plan changes"),
     };
     let models = models.join(", then ");
     Ok((!models.is_empty()).then(|| format!("{models}{fresh}{fixes}{changes}")))

@@ -246,5 +246,5 @@ impl Run<'_> {
 }
 
 fn aborted() -> Halt {
-    StopRun::new(RunExit::Aborted, "aborted at the pause prompt").into()
+    StopRun::new(RunExit::Aborted, "you aborted the run").into()
 }

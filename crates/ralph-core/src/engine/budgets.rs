@@ -95,7 +95,7 @@ impl BudgetWatch {
         if reached || self.check_task(run, task)?.is_some() {
             return Ok(());
         }
-        Err(StopRun::new(RunExit::Limit, "the agent used up the rest of the budget").into())
+        Err(StopRun::new(RunExit::Limit, "the agent used up the rest of the cost limit").into())
     }
 
     pub(super) fn rest(&self, run: &RunContext<'_>, task: &TaskId) -> Result<Option<f64>> {

@@ -7,7 +7,9 @@ use super::work_tree::{TreeBefore, WorkTree, some_of};
 use crate::diagnose::diagnose;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::CommitFailure;
-use crate::git::{CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, Snapshot, commit_message};
+use crate::git::{
+    CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, LeftBecause, Snapshot, commit_message,
+};
 use crate::model::{CommitIntent, GateOutcome, GateRecord, Task};
 use crate::store::{Claimed, StoreError};
 
@@ -79,7 +81,7 @@ impl WorkTree {
                 }
                 let mut output = format!("{}\n{error}", error.output().unwrap_or_default());
                 if !programs.is_empty() {
-                    output.push_str("; new in this run: ");
+                    output.push_str("; added during this run: ");
                     output.push_str(&some_of(&programs));
                 }
                 Ok(Err(refused(output.trim().to_owned(), fix)))
@@ -172,7 +174,7 @@ fn tell_of_commit(run: &mut RunContext<'_>, task: &Task, outcome: CommitOutcome)
         run.warn(format!("after the commit: {warning}"))?;
     }
     if !outcome.left_out.is_empty() {
-        run.warn(format!("{name}: not in its commit: {}", left(&outcome.left_out)))?;
+        run.warn(format!("{name}: {}", not_committed(&outcome.left_out)))?;
     }
     if !outcome.by_hooks.is_empty() {
         run.warn(format!("{name}: a hook added files to its commit: {}", some_of(&outcome.by_hooks)))?;
@@ -213,6 +215,15 @@ pub(super) fn refused(output: String, fix: Option<String>) -> CommitFailure {
         ..GateRecord::new(command, GateOutcome::Failed, "failed")
     };
     CommitFailure::Refused { check, fix }
+}
+
+fn not_committed(left_out: &[Left]) -> String {
+    if left_out.iter().any(|left| left.why != LeftBecause::UncommittedBefore) {
+        return format!("not committed: {}", left(left_out));
+    }
+    let files: Vec<String> = left_out.iter().map(|left| left.what.clone()).collect();
+    let (were, they) = if files.len() == 1 { ("was", "it") } else { ("were", "they") };
+    format!("{} {were} not committed: {they} had uncommitted changes before the run", some_of(&files))
 }
 
 fn left(left: &[Left]) -> String {

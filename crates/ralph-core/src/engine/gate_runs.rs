@@ -32,6 +32,7 @@ impl Gates {
         session: &Session,
         signals: &Signals,
         git: &GitRecord,
+        gate_files: &[String],
     ) -> Result<Option<GateResult>> {
         let (stop, report) = (session.stop, &session.report);
         let wanted = claims_done(stop, report, signals) || gave_no_signal(stop, report, signals);
@@ -43,10 +44,16 @@ impl Gates {
             GateResult::Ran(record) => {
                 let record = failed_differently_if_fixed(run, claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
-                GateResult::Ran(GateRecord { touched: gate::touched(&command, changed), ..record })
+                let touched = changed.iter().filter(|file| gate_files.contains(file)).cloned().collect();
+                GateResult::Ran(GateRecord { touched, ..record })
             }
             not_run => not_run,
         }))
+    }
+
+    /// The files in the working tree that the gate names.
+    pub(super) fn named_files(&self, run: &RunContext<'_>, claimed: &Claimed) -> Vec<String> {
+        gate_of(run, claimed).map(|command| gate::named_files(&command, run.work_tree)).unwrap_or_default()
     }
 
     /// The gate before an attempt, where the settings want that. One that is green before the first attempt proves nothing
@@ -114,7 +121,11 @@ fn gate_of(run: &RunContext<'_>, claimed: &Claimed) -> Option<String> {
 }
 
 /// A fix task has done its work when its original's gate fails in another way than before.
-fn failed_differently_if_fixed(run: &RunContext<'_>, claimed: &Claimed, record: GateRecord) -> Result<GateRecord> {
+fn failed_differently_if_fixed(
+    run: &RunContext<'_>,
+    claimed: &Claimed,
+    record: GateRecord,
+) -> Result<GateRecord> {
     if record.outcome != GateOutcome::Failed {
         return Ok(record);
     }

@@ -113,7 +113,7 @@ impl RunContext<'_> {
             self.tell(EventKind::LearningsTidied { merged, pruned, undo: Some(undo) })?;
         }
         match result {
-            Err(error) => self.warn(format!("cannot merge and prune learnings: {error}")),
+            Err(error) => self.warn(format!("cannot merge and archive learnings: {error}")),
             Ok(()) => Ok(()),
         }
     }

@@ -203,7 +203,8 @@ impl GateRecord {
             let mut lines = self.output_tail.lines().map(str::trim);
             lines.rfind(|line| !line.is_empty()).map(str::to_owned)
         };
-        self.diagnosis.headline().or_else(last)
+        // A bare number says nothing.
+        self.diagnosis.headline().or_else(last).filter(|line| line.contains(char::is_alphabetic))
     }
 }
 

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::text::Pattern;
 use crate::markdown::{Fence, code_only, list_item};
+use crate::text::Pattern;
 
 /// Tells whether there is a program of this name.
 pub(crate) type CanRun<'f> = &'f dyn Fn(&str) -> bool;

@@ -1,8 +1,8 @@
 //! Keys that authors give their tasks, and how they stand before a title.
 
-use crate::text::Pattern;
 use crate::markdown::without_emphasis;
 use crate::model::Key;
+use crate::text::Pattern;
 
 /// What a key may look like, for messages.
 pub(crate) const RULE: &str = "up to 64 letters, digits and . _ - : / # +, not beginning with - \

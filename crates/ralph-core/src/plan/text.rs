@@ -1,7 +1,7 @@
 //! What is done to text alike for all formats: lines, titles, paths, phases of headings.
 
-use crate::text::Pattern;
 use crate::markdown::{indent, spans};
+use crate::text::Pattern;
 use crate::text::plain_line;
 
 /// The text on one line.

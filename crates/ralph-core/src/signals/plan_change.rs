@@ -83,14 +83,14 @@ pub enum Refusal {
          or report why it fails"
     )]
     TooDeep,
-    #[error("this task already has unfinished parts: those must be done first")]
+    #[error("this task already has unfinished subtasks: those must be done first")]
     OpenParts,
     #[error("the request has no reasoning: say in a sentence or two why the plan must change")]
     NoReasoning,
     #[error("the request proposes no tasks: list them in proposedTasks")]
     NoTasks,
     #[error(
-        "a SPLIT_TASK needs at least two proposed tasks: propose more parts, or do `{attempted}` as it is"
+        "a SPLIT_TASK needs at least two proposed tasks: propose more subtasks, or do `{attempted}` as it is"
     )]
     OnePart { attempted: String },
     #[error(

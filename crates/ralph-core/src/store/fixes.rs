@@ -247,7 +247,7 @@ pub(super) fn end_recovery(tx: &Connection, end: &RecoveryEnd, now: Timestamp) -
         return Ok(());
     }
     let root = plan::name(tx, &end.root)?;
-    let below = format!("blocked with {root}: {}", end.reason);
+    let below = format!("blocked because {root} is blocked: {}", end.reason);
     for id in &end.chain {
         if is_open(tx, id)? {
             let reason = if *id == end.root { &end.reason } else { &below };

@@ -58,7 +58,7 @@ pub enum StoreError {
     /// The change would make tasks wait for each other.
     #[error("that would create a cycle: {}", .0.join(" → "))]
     Cycle(Vec<String>),
-    #[error("`{task}` has children: {}", .children.join(", "))]
+    #[error("`{task}` has subtasks: {}", .children.join(", "))]
     HasChildren { task: String, children: Vec<String> },
     /// The task is being attempted right now.
     #[error("`{task}` is being attempted by run {run_id} (process {pid} on {host})")]

@@ -17,13 +17,13 @@ use crate::workspace::{Workspace, now};
 /// Show or close the circuit breaker, which stops runs when everything fails.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Show whether it is open, and the number of consecutive failures.
+    /// Show whether the circuit breaker is open, and the number of consecutive failures.
     Show {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Close it, clear the failure counts and make the tasks it blocked pending again.
+    /// Close the circuit breaker, clear the failure counts and make the tasks it blocked pending again.
     Reset {
         /// Print JSON.
         #[arg(long)]
@@ -50,7 +50,9 @@ fn describe(breaker: &BreakerFacts) -> String {
     match breaker.state {
         BreakerState::Closed => {
             let threshold = breaker.threshold;
-            format!("closed: {row}; it opens at {threshold} on 3 tasks, or on 2 with the same cause")
+            format!(
+                "closed: {row}. Opens at {threshold} failures on 3 tasks, or on 2 tasks with the same cause"
+            )
         }
         BreakerState::Open => {
             let since = breaker.opened_at.map(Timestamp::local).unwrap_or_default();

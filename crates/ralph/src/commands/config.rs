@@ -323,8 +323,12 @@ fn set(file: &File, setting: &str, value: &str, json: bool) -> CommandResult {
         let message = error.message();
         let why = message.rsplit_once(&format!("{}: ", name.key));
         let why = why.map_or(message, |(_, why)| why);
-        CommandError::usage(format_args!("{setting}: {why}")).hint("nothing was changed")
+        CommandError::usage(format_args!("{setting}: {why}"))
     })?;
+    let unset_by_default = value_text(&Settings::default(), setting).is_none();
+    if unset_by_default && value_text(&after, setting).is_none_or(|text| text.is_empty()) {
+        return unset(file, setting, json);
+    }
     if name.agent().is_some() || setting == "run.agent" || setting == "run.fallback" {
         Crew::of(&after)?;
     }
@@ -345,7 +349,7 @@ fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
     };
     let after = file.settings(&text);
     if let (Some(_), Err(error)) = (&before, &after) {
-        return Err(CommandError::usage(error.message()).hint("nothing was changed"));
+        return Err(CommandError::usage(error.message()));
     }
     edit::replace_file(&file.project.config(), &text)?;
     let new = after.ok().and_then(|after| value_text(&after, setting));

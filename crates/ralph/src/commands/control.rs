@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// it does not wait: the run stops when the hook ends.
 #[derive(Debug, clap::Args)]
 pub struct StopArgs {
-    /// The run to use, if several are active; all of them if omitted.
+    /// The run to stop; all active runs if omitted.
     run: Option<String>,
     /// Let the current attempt finish first.
     #[arg(long)]
@@ -44,7 +44,7 @@ pub struct StopArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// The run to use, if several are active; all of them if omitted.
+    /// The run; all active runs if omitted.
     run: Option<String>,
     /// Print JSON.
     #[arg(long)]

@@ -197,7 +197,7 @@ fn refused(error: &ImportError) -> CommandError {
         ImportError::File { .. } => {
             "pass a file, a spec directory with tasks.md, or a directory with .planning"
         }
-        ImportError::Content(_) => "nothing was imported; fix these lines and import again",
+        ImportError::Content(_) => "fix these lines and import again",
     };
     CommandError::usage(error).hint(hint)
 }
@@ -207,10 +207,7 @@ fn clash(error: StoreError, path: &str) -> CommandError {
         StoreError::DuplicateKey { key, holder, .. } => CommandError::usage(format_args!(
             "{path}: the key `{key}` is already used by {holder}, which comes from another file"
         ))
-        .hint(format!(
-            "nothing was imported; rename one of the keys, for example with `ralph task edit {holder} --key NEW`"
-        )),
-        StoreError::Cycle(_) => CommandError::from(error).hint("nothing was imported"),
+        .hint(format!("rename one of the keys, for example with `ralph task edit {holder} --key NEW`")),
         _ => error.into(),
     }
 }
@@ -228,7 +225,7 @@ pub struct ExportArgs {
 
 pub fn export(dir: Option<&Path>, args: &ExportArgs) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
-    let tasks = workspace.store.tasks(None)?;
+    let tasks = workspace.tasks(None)?;
     let names: HashMap<&str, &str> = tasks.iter().map(|task| (task.id.as_str(), task.name())).collect();
     let mut fix_of = HashMap::new();
     for task in &tasks {

@@ -77,7 +77,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             let (language, agents) = (language(&survey), agents(&survey));
             let git = if survey.git { "repository" } else { "none" };
             output::line(format_args!("Setting up Ralph in {}", root.display()));
-            output::line(format_args!("  Language  {language}\n  Git       {git}\n  Agents    {agents}\n"));
+            for (name, text) in [("Language", &*language), ("Git", git), ("Agents", &*agents)] {
+                output::line(row(name, text));
+            }
+            output::line("");
             ask(&survey, &root)?
         }
         false => Choices::of(&survey),
@@ -207,6 +210,12 @@ fn agents(survey: &Survey) -> String {
 
 const INDENT: usize = 13;
 
+fn row(name: &str, text: &str) -> String {
+    let text = wrap(text, crate::ui::width().saturating_sub(INDENT).max(30));
+    let text = text.replace('\n', &format!("\n{:INDENT$}", ""));
+    format!("  {name:<10} {text}")
+}
+
 /// What was chosen and written, and what comes next.
 fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
     output::line(format_args!("Created {} in {}", made.join(", "), root.display()));
@@ -218,9 +227,7 @@ fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
         ("AGENTS.md", agents_md(choices)),
     ];
     for (name, text) in rows {
-        let text = wrap(&text, crate::ui::width().saturating_sub(INDENT).max(30));
-        let text = text.replace('\n', &format!("\n{:INDENT$}", ""));
-        output::line(format_args!("  {name:<10} {text}"));
+        output::line(row(name, &text));
     }
     if choices.commit
         && let Some(problem) = &survey.git_problem
@@ -240,7 +247,7 @@ fn gate(survey: &Survey, choices: &Choices) -> String {
     let set = "ralph config set gate.verify COMMAND";
     match (&choices.verify, &survey.project.test_command, &survey.missing_program) {
         (Some(verify), ..) => format!(
-            "`{}` must pass for every task that has no gate of its own. Check that it passes now: no such task can be done while it fails",
+            "`{}` is the gate of tasks without their own. Run it now: while it fails, none of them can be done",
             one_line(verify, 100)
         ),
         (None, Some(test), Some(program)) => {

@@ -20,7 +20,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Clear usage limits, for example after you bought more. A waiting run retries immediately.
+    /// Clear usage limits, for example after you bought more usage. A waiting run retries immediately.
     Clear {
         /// The agent; all agents if omitted.
         agent: Option<String>,

@@ -38,8 +38,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let expected = expected(&workspace)?;
     let tasks = workspace.store.tasks(None)?;
     let standings = tasks.iter().map(|task| (task.id.clone(), Standing::from(task))).collect();
+    let none = super::history::none_yet(&workspace, None)?;
     output::print(args.json, &as_json(&stats, &expected, &standings), || match stats.total.attempts {
-        0 => output::note("no attempts yet; start a run with `ralph run`"),
+        0 => output::note(none),
         _ => output::text(human(&stats, &expected, &standings)),
     })
 }

@@ -47,7 +47,7 @@ pub enum Command {
     Fail(ReasonArgs),
     /// Make tasks pending again, and with them their finished parents.
     Reset(Tasks),
-    /// Skip tasks and their children; tasks that depend on them can run.
+    /// Skip tasks and their subtasks; tasks that depend on them can run.
     Skip(ReasonArgs),
     /// Delete a task and its history; its learnings are kept.
     Delete {
@@ -56,7 +56,7 @@ pub enum Command {
         /// Do not ask for confirmation.
         #[arg(short, long)]
         yes: bool,
-        /// Delete the task's children too.
+        /// Delete the task's subtasks too.
         #[arg(long)]
         recursive: bool,
     },
@@ -67,7 +67,7 @@ pub enum Command {
     Tree {
         /// Id or key of the task to start from.
         task: Option<String>,
-        /// Print JSON, with each task's children nested in it.
+        /// Print JSON, with each task's subtasks nested in it.
         #[arg(long)]
         json: bool,
     },
@@ -403,7 +403,7 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     fields.push(("status", format!("{}{reason}", Standing::from(task).word())));
     fields.extend(task.phase.map(|phase| ("phase", phase.to_string())));
     fields.extend(task.parent_id.as_ref().map(|id| ("parent", name(id))));
-    fields.extend(store.children(&task.id)?.iter().map(|child| ("child", relative(child))));
+    fields.extend(store.children(&task.id)?.iter().map(|child| ("subtask", relative(child))));
     fields.extend(task.depends_on.iter().map(|id| ("after", name(id))));
     fields.push(("priority", task.priority.to_string()));
     let verify = task.verify.as_deref();

@@ -22,7 +22,7 @@ pub use run::{GateChange, RunFacts, RunTask};
 
 use crate::command_error::CommandError;
 use crate::settings::Settings;
-use crate::workspace::{Workspace, is_active, now};
+use crate::workspace::{Workspace, is_active, now, plan_counts};
 
 /// The whole of `ralph status --json`.
 #[derive(Debug, Serialize)]
@@ -123,12 +123,10 @@ impl StatusFacts {
         {
             facts.hint = None;
         }
-        let mut tasks = store.counts()?;
-        tasks.in_progress = tasks.in_progress.saturating_sub(plan.interrupted());
-        tasks.pending += plan.interrupted();
+        let (tasks, ready) = plan_counts(store)?;
         Ok(Self {
             tasks,
-            ready: store.ready_count()? + plan.interrupted(),
+            ready,
             attempts: totals.attempts,
             cost: totals.cost,
             run,

@@ -90,11 +90,6 @@ impl PlanFacts {
         })
     }
 
-    /// How many tasks a crash interrupted.
-    pub fn interrupted(&self) -> u64 {
-        self.interrupted.len() as u64
-    }
-
     /// Each child with its parent.
     pub fn parents(&self) -> HashMap<&TaskId, &TaskId> {
         self.nodes.iter().filter_map(|node| Some((&node.id, node.parent.as_ref()?))).collect()
@@ -183,7 +178,9 @@ impl PlanFacts {
             self.nodes.iter().filter_map(|node| Some((&node.id, node.made_for.as_ref()?))).collect();
         let is_part = |task: &&Task| {
             let reason = task.reason.as_deref().unwrap_or_default();
-            task.status == Status::Blocked && reason.starts_with("blocked with ")
+            // Earlier versions wrote `blocked with`.
+            let is_along = |start: &&str| reason.starts_with(*start);
+            task.status == Status::Blocked && ["blocked because ", "blocked with "].iter().any(is_along)
         };
         let parts: HashSet<&TaskId> = self.tasks.iter().filter(is_part).map(|task| &task.id).collect();
         let chain = |id| {

@@ -22,8 +22,11 @@ pub struct RunFacts {
     /// How it ended, in a word; `died` if Ralph crashed.
     pub outcome: String,
     pub exit_code: Option<i32>,
-    /// How it ended, in a sentence; none if Ralph crashed.
+    /// How it ended, in a sentence.
     pub reason: Option<String>,
+    /// Whether it ended without saying why.
+    #[serde(skip)]
+    pub crashed: bool,
     pub hint: Option<String>,
     /// Counted attempts.
     pub attempts: u64,
@@ -108,6 +111,12 @@ impl RunTask {
     }
 }
 
+/// How a run ended that could not say it itself; none while it is under way.
+fn crash(run: &RunRow) -> Option<String> {
+    let next = if run.outcome.is_none() { "; the next run continues where it stopped" } else { "" };
+    (!is_active(run)).then(|| format!("Ralph crashed{next}"))
+}
+
 impl RunFacts {
     pub fn read(store: &Store, plan: &PlanFacts, run: &RunRow) -> Result<Self, StoreError> {
         let attempts = store.run_history(&run.id)?;
@@ -154,7 +163,8 @@ impl RunFacts {
             duration_ms: end.map_or(0, |end| millis(run.started_at, end)),
             outcome: run.outcome.clone().unwrap_or_else(|| "died".to_owned()),
             exit_code: run.exit_code,
-            reason,
+            crashed: reason.is_none() && !is_active(run),
+            reason: reason.or_else(|| crash(run)),
             hint,
             attempts: run.attempts,
             uncounted_attempts: attempts.iter().filter(|one| !one.counted).count() as u64,

@@ -46,7 +46,7 @@ pub enum Occasion {
     Breaker,
     /// The run waits for a usage limit to reset, or a limit stopped it.
     Limit,
-    /// A budget is almost or completely used up.
+    /// A cost or time limit is almost or completely used up.
     Budget,
     /// The run stopped with an error or was aborted.
     Error,
@@ -210,7 +210,7 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
         }
         EventKind::BudgetNear { message, .. } => {
             let lines = vec![message.clone()];
-            Some(Content::new(Occasion::Budget, "a budget is nearly used up", lines, None))
+            Some(Content::new(Occasion::Budget, "a cost or time limit is nearly used up", lines, None))
         }
         EventKind::RunFinished {
             exit_code,
@@ -225,7 +225,7 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
         } => {
             let (occasion, what, next) = match exit_code {
                 0 => (Occasion::Done, all_done(tasks), "ralph status"),
-                4 if budget.is_some() => (Occasion::Budget, "a budget is used up", "ralph run"),
+                4 if budget.is_some() => (Occasion::Budget, "a cost or time limit is reached", "ralph run"),
                 4 => (Occasion::Limit, "the run reached a limit", "ralph run"),
                 5 => (Occasion::Blocked, "the remaining tasks are blocked", "ralph status"),
                 6 => (Occasion::Breaker, "the circuit breaker is open", "ralph analyze"),

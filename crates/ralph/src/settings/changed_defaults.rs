@@ -72,8 +72,8 @@ impl ChangedDefault {
     fn notice(&self) -> String {
         let Self { section, name, old, new, why, .. } = self;
         format!(
-            "Default changed: {name} is now {new} ({why}). To keep {old}, put `{name} = {old}` under [{section}] in \
-             .ralph.toml"
+            "Default changed: {name} is now {new} ({why}). To keep {old}: ralph config set {section}.{name} {}",
+            old.trim_matches('"')
         )
     }
 }

@@ -67,6 +67,7 @@ pub fn cost(usd: Option<f64>, is_estimate: bool) -> String {
     let about = if is_estimate { "~" } else { "" };
     match usd {
         None => "-".into(),
+        Some(usd) if usd > 0.0 && usd < 0.0005 => format!("{about}<$0.01"),
         Some(usd) if usd > 0.0 && usd < 0.095 => format!("{about}${usd:.3}"),
         Some(usd) => format!("{about}${usd:.2}"),
     }
@@ -198,7 +199,13 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
     };
     match message {
         Some(message) if is_in_message || outcome == Outcome::NoSigil => message.to_owned(),
-        Some(message) => format!("{kind}: {message}"),
+        Some(message) => {
+            // Agents begin such messages with the kind as well, and a gate's names the gate.
+            let message = message.strip_prefix("API Error: ").unwrap_or(message);
+            let is_gate = error == Some(&ErrorType::TestFailure);
+            let message = if is_gate { message.replacen("the gate `", "`", 1) } else { message.to_owned() };
+            format!("{kind}: {message}")
+        }
         None => kind.to_owned(),
     }
 }
@@ -228,7 +235,29 @@ pub fn history(attempts: &[Attempt]) -> String {
     table.render()
 }
 
-/// Why a model was chosen, beside its name: of `adaptive: haiku (60% likely, ~$0.05), then sonnet` only what stands in
+/// The end of a wait: ` until 16:44`, or ` for 12 s` where it is close.
+pub fn until(time: Timestamp, now: Timestamp) -> String {
+    let wait = time.since(now);
+    match wait.as_secs() {
+        0..60 => format!(" for {}", elapsed(wait.max(Duration::from_secs(1)))),
+        _ => format!(" until {}", time.local_near(now)),
+    }
+}
+
+/// A model and why it was chosen: `haiku (60% chance, ~$0.05; if it fails: sonnet, opus)`.
+pub fn model_choice(model: &str, rationale: &str) -> String {
+    let plan = rationale.strip_prefix("adaptive: ").and_then(|plan| plan.split_once(" (")?.1.split_once(')'));
+    match plan {
+        None => format!("{model} ({rationale})"),
+        Some((odds, "")) => format!("{model} ({odds})"),
+        Some((odds, rest)) => {
+            let rest = rest.trim_start_matches(", then ").replace(", then ", ", ");
+            format!("{model} ({odds}; if it fails: {rest})")
+        }
+    }
+}
+
+/// Why a model was chosen, beside its name: of `adaptive: haiku (60% chance, ~$0.05), then sonnet` only what stands in
 /// parentheses; the plan for later attempts is in the JSON.
 fn short_rationale(rationale: &str) -> &str {
     let odds = rationale.strip_prefix("adaptive: ").and_then(|plan| plan.split_once(" (")?.1.split_once(')'));
@@ -238,6 +267,29 @@ fn short_rationale(rationale: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_choice_of_adaptive_names_the_odds_and_what_comes_next() {
+        for (rationale, expected) in [
+            ("cheapest model", "small (cheapest model)"),
+            ("adaptive: small (60% chance, ~$0.03)", "small (60% chance, ~$0.03)"),
+            (
+                "adaptive: small (60% chance), then small, then large",
+                "small (60% chance; if it fails: small, large)",
+            ),
+        ] {
+            assert_eq!(model_choice("small", rationale), expected);
+        }
+    }
+
+    #[test]
+    fn a_failure_says_its_kind_once() {
+        let api = failure(Outcome::Error, Some(&ErrorType::Overloaded), Some("API Error: 529 busy"));
+        assert_eq!(api, "API error: 529 busy");
+        let gate = Some("the gate `make` exited with code 1");
+        let gate = failure(Outcome::Failed, Some(&ErrorType::TestFailure), gate);
+        assert_eq!(gate, "gate failed: `make` exited with code 1");
+    }
 
     #[test]
     fn durations_and_costs_are_short() {
@@ -286,6 +338,7 @@ mod tests {
         assert_eq!(cost(None, true), "-");
         assert_eq!(cost(Some(0.0), false), "$0.00");
         assert_eq!(cost(Some(0.0021), false), "$0.002");
+        assert_eq!(cost(Some(0.0004), true), "~<$0.01");
         assert_eq!(cost(Some(1.5), false), "$1.50");
         assert_eq!(cost(Some(0.42), true), "~$0.42");
         let about = Cost::new(4.12, 1).estimated(true);

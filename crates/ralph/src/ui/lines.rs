@@ -28,11 +28,10 @@ pub fn plain_line(event: &RunEvent) -> Option<String> {
             ))
         }
         EventKind::AttemptStarted { task, attempt, choice, learnings, .. } => Some(format!(
-            "▶ {} {}  attempt {attempt}, {} ({}){}",
+            "▶ {} {}  attempt {attempt}, {}{}",
             task.name(),
             task.title,
-            choice.model,
-            choice.rationale,
+            format::model_choice(&choice.model, &choice.rationale),
             learnings_shown(learnings.len(), ", ")
         )),
         _ => line(event),
@@ -101,7 +100,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             yellow(format!("! {message}"))
         }
         EventKind::Waiting { reason, until, .. } => {
-            let until = until.map(|until| format!(" until {}", until.local_near(event.at)));
+            let until = until.map(|until| format::until(until, event.at));
             yellow(format!("… waiting for {reason}{}", until.unwrap_or_default()))
         }
         EventKind::FixCreated { task, fix, fix_title, .. } => {

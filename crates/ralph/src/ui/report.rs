@@ -247,7 +247,7 @@ fn current_wait(wait: &CurrentWait) -> String {
 fn last_run(run: &RunFacts, page: &mut Page) {
     page.gap();
     let started = run.started_at.local_near(now());
-    let ended = run.ended_at.filter(|_| run.reason.is_some());
+    let ended = run.ended_at.filter(|_| !run.crashed);
     let ended = ended.map(|ended| ended.local_near(run.started_at)).filter(|ended| *ended != started);
     page.add(format_args!(
         "{}, started {} ({started}{})",
@@ -255,11 +255,7 @@ fn last_run(run: &RunFacts, page: &mut Page) {
         ago(run.started_at),
         after(" to ", ended),
     ));
-    let reason = match (&run.reason, run.outcome.as_str()) {
-        (Some(reason), _) => reason,
-        (None, "died") => "Ralph crashed; the next run continues where it stopped",
-        (None, _) => "Ralph crashed",
-    };
+    let reason = run.reason.as_deref().unwrap_or_default();
     page.add(format_args!("  {}", format::run_end(run.exit_code == Some(0), reason)));
     if let Some(hint) = &run.hint {
         page.add(format_args!("  hint: {hint}"));

@@ -247,7 +247,7 @@ fn brk_08_a_task_that_is_given_up_says_what_was_tried() {
     project.ralph(&["run", "--strategy", "cost-optimized"]).expect_code(5);
     let task = project.task("a");
     let reason = task["reason"].as_str().unwrap();
-    let tried = "failed 5 times in a row; tried sonnet, then opus, with a diagnosis first; last: ";
+    let tried = "failed 5 times in a row (sonnet, then opus; asked to diagnose first). Last: ";
     assert!(reason.starts_with(tried), "{reason}");
 }
 

@@ -143,7 +143,7 @@ fn a_cost_limit_that_holds_only_in_part_is_warned_about_before_the_run() {
     let refused = |args: &[&str], model: &str| {
         let told = project.ralph(args).expect_code(2).stderr;
         let subject = format!("the cost of {model} (script) is unknown");
-        let price = format!("price = {{ \"{model}\" =");
+        let price = format!("price = {{ {model} =");
         assert!(told.contains(&subject) && told.contains(&price), "{told}");
     };
     refused(&["run", "--max-cost", "1", "--model", "b"], "b");

@@ -32,7 +32,7 @@ fn str_09_without_a_strategy_adaptive_begins_cheap_and_works_without_costs() {
     let project = project(FAILED, LADDER, "");
     project.add(&["A", "--key", "a"]);
     let dry = project.ok(&["run", "--dry-run"]).stdout;
-    assert!(dry.contains("adaptive: haiku (60% likely"), "{dry}");
+    assert!(dry.contains("attempt 1, haiku (60% chance; if it fails: "), "{dry}");
     project.ralph(&["run"]).expect_code(5);
     let models = models(&project);
     assert_eq!(models.len(), 5, "{models:?}");
@@ -74,7 +74,7 @@ fn as_before_the_upgrade(project: &Project) {
 }
 
 const STRATEGY: &str = "Default changed: strategy is now \"adaptive\" (half the cost per task at nearly the same \
-    success). To keep \"cost-optimized\", put `strategy = \"cost-optimized\"` under [run] in .ralph.toml";
+    success). To keep \"cost-optimized\": ralph config set run.strategy cost-optimized";
 const VALUE: &str = "Default changed: value_usd is now 15";
 
 #[test]
@@ -125,7 +125,7 @@ fn what_the_settings_say_did_not_change() {
 
 #[test]
 fn agm_02_the_first_write_into_a_persons_file_is_told_with_what_turns_it_off() {
-    let told = "in your AGENTS.md, in sections of its own; agents_md = false under [memory] in .ralph.toml turns that off";
+    let told = "Ralph added its sections to your AGENTS.md. To turn this off: ralph config set memory.agents_md false";
     let project = project(FAILED, "", "");
     project.write("AGENTS.md", "# How we work\n\nUse tabs.\n");
     project.add(&["A"]);

@@ -29,6 +29,7 @@ fn git_tells_what_an_attempt_did() {
         "case $RALPH_TASK_KEY in
            idle) ;;
            cheat) echo exit 0 > check.sh;;
+           new) echo x > new.txt;;
            commit) echo x > x.txt; git add x.txt; git -c user.name=t -c user.email=t@localhost commit -qm x;;
          esac; {DONE}"
     ));
@@ -38,12 +39,16 @@ fn git_tells_what_an_attempt_did() {
     project.add(&["Idle", "--key", "idle"]);
     project.add(&["Cheat", "--key", "cheat", "--verify", "sh check.sh"]);
     project.add(&["Commit", "--key", "commit"]);
+    project.add(&["New", "--key", "new", "--verify", "test -f new.txt"]);
     let output = project.ok(&["run"]);
     let attempts = project.history();
     assert_eq!(attempts[0]["files_changed"], json!([]));
     assert_eq!(attempts[0]["changed_nothing"], json!(true));
     assert!(output.stdout.contains("no files changed"), "{}", output.stdout);
     assert_eq!(attempts[1]["gate_files_changed"], json!(["check.sh"]));
+    assert_eq!(attempts[3]["gate_files_changed"], json!([]), "it was not there before");
+    let dry = project.ok(&["run", "--dry-run"]).stdout;
+    assert_eq!(dry, "Every task is done.\n");
     assert_eq!(attempts[2]["files_changed"], json!(["x.txt"]));
     assert_ne!(attempts[2]["commit_before"], attempts[2]["commit_after"]);
     assert_eq!(attempts[2]["commit_before"].as_str().unwrap().len(), 40);

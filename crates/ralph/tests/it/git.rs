@@ -88,7 +88,7 @@ fn a_file_that_was_dirty_and_that_the_task_changed_too_is_left_out_and_named() {
     project.add(&["Add four", "--key", "1.3"]);
     let run = project.ok(&["run"]).stdout;
     assert_eq!(files_of(&project, "HEAD"), ["code.txt"]);
-    let named = "1.3: not in its commit: other.txt (uncommitted before the run)";
+    let named = "1.3: other.txt was not committed: it had uncommitted changes before the run";
     assert!(run.contains(named), "{run}");
     // Both parts are still there, for the person to commit.
     assert_eq!(project.read("other.txt"), "other, and what I did not commit\ntask\n");
@@ -288,7 +288,7 @@ fn what_a_stopped_run_left_is_no_dirt_but_what_somebody_changed_since_is_theirs(
     assert!(run.stderr.contains(named), "{}", run.stderr);
     project.write(".ralph.toml", &toml);
     let run = project.ok(&["run"]);
-    assert!(run.stdout.contains("not in its commit: code.txt"), "{}", run.stdout);
+    assert!(run.stdout.contains("code.txt was not committed: "), "{}", run.stdout);
     assert_eq!(files_of(&project, "HEAD"), ["half.txt", "rest.txt"]);
 }
 

@@ -112,7 +112,7 @@ fn a_program_that_an_attempt_makes_and_that_holds_the_commit_up_blocks_its_task_
         project.add(&["A", "--key", "a"]);
         project.add(&["B", "--key", "b"]);
         let run = project.ralph(&["run"]).expect_code(5);
-        assert!(run.stdout.contains("new in this run: "), "{}", run.stdout);
+        assert!(run.stdout.contains("added during this run: "), "{}", run.stdout);
         let warned = "later commits of this run skip it";
         assert!(run.stdout.contains(warned), "{attack}: {}", run.stdout);
         let history = project.history();
@@ -174,7 +174,7 @@ fn a_hook_that_an_attempt_makes_and_that_refuses_is_named_to_the_next_attempt() 
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
     let prompt = project.read(".ralph/last-prompt");
-    let named = "new in this run: hook .git/hooks/pre-commit";
+    let named = "added during this run: hook .git/hooks/pre-commit";
     assert!(prompt.contains(named), "{prompt}");
     assert_eq!(subjects(&project), ["a: A", "start"]);
 }

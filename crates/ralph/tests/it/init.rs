@@ -53,7 +53,7 @@ fn init_writes_what_it_finds_and_says_so() {
     let said = project.ok(&["init", "--yes"]).stdout;
     for words in [
         "Rust (Cargo.toml)",
-        "`cargo test` must pass for every task that has no gate of its own",
+        "`cargo test` is the gate of tasks without their own",
         "commits the work of each finished task",
         "codex, logged in",
         "Ralph maintains four sections",

@@ -50,6 +50,17 @@ fn a_task_whose_run_was_killed_is_not_running() {
     assert!(!text.contains("running"), "{text}");
     let dry = project.ok(&["run", "--dry-run"]).stdout;
     assert!(dry.starts_with("c Crashy  attempt 1, "), "{dry}");
+    let last = &project.json(&["status", "--json"])["last_run"];
+    assert_eq!(last["reason"], "Ralph crashed; the next run continues where it stopped");
+    for args in [&["history"][..], &["history", "c"], &["stats"]] {
+        let told = project.ok(args).stderr;
+        assert!(told.contains("one was interrupted by a crash"), "{args:?}: {told}");
+    }
+    assert!(project.ok(&["history", "d"]).stderr.contains("no attempts yet; start a run"));
+    let doctor = project.ralph(&["doctor"]).stdout;
+    assert!(doctor.contains("0 of 2 done · 2 waiting; 1 ready"), "{doctor}");
+    let plan = project.ok(&["export"]).stdout;
+    assert!(!plan.contains("in_progress"), "{plan}");
 }
 
 #[test]

@@ -166,10 +166,10 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     let all = choices(&project);
     let first = &all[0];
     assert_eq!(first.1, "haiku");
-    assert!(first.2.starts_with("adaptive: haiku (60% likely), then "), "{}", first.2);
+    assert!(first.2.starts_with("adaptive: haiku (60% chance), then "), "{}", first.2);
     let last = &all[3];
     assert_eq!(last.1, "haiku");
-    assert!(last.2.contains("likely, ~$0.1"), "the cost was learnt: {}", last.2);
+    assert!(last.2.contains("chance, ~$0.1"), "the cost was learnt: {}", last.2);
     let tried = all.iter().filter(|(_, model, _)| model == "haiku").count();
     let believed: (usize, usize) = project
         .database()
@@ -217,9 +217,13 @@ fn str_09_the_adaptive_strategy_asks_a_human_when_nothing_is_worth_trying() {
     let task = project.task("a");
     assert_eq!((&task["status"], &task["needs_human"]), (&json!("blocked"), &json!(true)));
     let reason = task["reason"].as_str().unwrap();
-    assert!(reason.starts_with("adaptive: even "), "{reason}");
-    assert!(reason.ends_with(" is not worth it for a task worth $0.60 (value_usd)"), "{reason}");
-    assert!(output.stdout.contains("a blocked (needs you): adaptive: even "), "{}", output.stdout);
+    assert!(reason.starts_with("no attempt is worth its cost: even "), "{reason}");
+    assert!(reason.ends_with(" for a task worth $0.60 (value_usd)"), "{reason}");
+    assert!(
+        output.stdout.contains("a blocked (needs you): no attempt is worth its cost: even "),
+        "{}",
+        output.stdout
+    );
     assert_eq!(project.status_of("b"), "done", "the loop goes on");
     let tried = models(&project, "a").len();
     assert!((1..5).contains(&tried), "{tried}");
@@ -235,7 +239,7 @@ fn what_a_human_was_asked_about_is_tried_again_when_somebody_says_so() {
     assert_eq!(first.len(), 1);
     assert_eq!(first[0].2, "adaptive: low expected value, but every task gets one attempt");
     let told = project.ralph(&["status"]);
-    assert!(told.stdout.contains("adaptive: even "), "{}", told.stdout);
+    assert!(told.stdout.contains("no attempt is worth its cost: even "), "{}", told.stdout);
     let dry = project.ok(&["run", "a", "--dry-run"]);
     assert!(dry.stdout.contains("a Thing a  attempt 2"), "{}", dry.stdout);
     let named = ["run", "a", "--strategy", "adaptive", "--value-usd", "0.001"];
@@ -254,11 +258,11 @@ fn a_dry_run_and_the_context_say_that_a_human_would_be_asked() {
     project.add(&["Thing a", "--key", "a"]);
     project.ralph(&["run", "--once"]).expect_code(4);
     let dry = project.ok(&["run", "--dry-run"]);
-    assert!(dry.stdout.contains("adaptive: even "), "{}", dry.stdout);
+    assert!(dry.stdout.contains("no attempt is worth its cost: even "), "{}", dry.stdout);
     let dry = project.json(&["run", "--dry-run", "--json"]);
-    assert!(dry[0]["ask_human"].as_str().unwrap().starts_with("adaptive"));
+    assert!(dry[0]["ask_human"].as_str().unwrap().starts_with("no attempt is worth its cost: "));
     let context = project.ok(&["context", "a"]);
-    assert!(context.stderr.contains("adaptive: even "), "{}", context.stderr);
+    assert!(context.stderr.contains("no attempt is worth its cost: even "), "{}", context.stderr);
     let context = project.json(&["context", "a", "--json"]);
     assert!(context["ask_human"].is_string());
 }

@@ -350,7 +350,7 @@ fn a_parent_that_is_marked_done_says_what_was_skipped_with_it() {
     let marked = project.ok(&["task", "done", "q"]).stdout;
     assert_eq!(marked, "q Parent · done (by you)\nskipped with it: q.1\n");
     let breaker = project.ok(&["breaker", "show"]).stdout;
-    assert!(breaker.contains(" on 3 tasks, or on 2 with the same cause"), "{breaker}");
+    assert!(breaker.contains(" on 3 tasks, or on 2 tasks with the same cause"), "{breaker}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::Entry;
-use crate::text::Pattern;
 use crate::markdown::{bullet, bulleted};
+use crate::text::Pattern;
 use crate::text::neutral::{inert, inert_prose};
 
 const ERROR: &str = " **Error:**";

@@ -173,7 +173,10 @@ impl fmt::Display for Explanation {
         writeln!(f, "Memory: {} of {} characters", self.used_chars, self.budget_chars)?;
         for section in &self.sections {
             let SectionUse { title, given_chars: given, used_chars: used, .. } = section;
-            writeln!(f, "  {title}: {used} of {given} characters")?;
+            match used {
+                0 => writeln!(f, "  {title}: empty")?,
+                _ => writeln!(f, "  {title}: {used} of {given} characters")?,
+            }
             for LeftOut { what, why } in &section.left_out {
                 writeln!(f, "    not shown: {what} ({why})")?;
             }

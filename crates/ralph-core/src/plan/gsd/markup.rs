@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::super::Problem;
-use crate::text::Pattern;
 use crate::markdown::Fence;
+use crate::text::Pattern;
 
 #[derive(Debug, Default)]
 pub(super) struct Frontmatter<'a> {

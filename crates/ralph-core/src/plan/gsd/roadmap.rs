@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::super::key;
 use super::super::text::{is_placeholder, phase_words};
 use super::plan::{Plan, short};
-use crate::text::Pattern;
 use crate::markdown::{Lines, checkbox, list_item};
+use crate::text::Pattern;
 
 /// A roadmap, read. Phases and ids are in their normal form.
 #[derive(Debug, Default)]

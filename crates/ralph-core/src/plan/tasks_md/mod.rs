@@ -18,8 +18,8 @@ use super::graph::cycles;
 use super::key::{leading_spec_key, spec_key};
 use super::text::Phases;
 use super::{Draft, DraftTask, Note, Problem};
-use crate::text::Pattern;
 use crate::markdown::{Lines, checkbox, is_rule};
+use crate::text::Pattern;
 
 pub use edit::{mark, render};
 

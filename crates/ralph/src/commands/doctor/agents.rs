@@ -60,7 +60,9 @@ impl AgentProgram<'_> {
         let (name, word) = (self.name, self.word());
         match &self.program {
             Program::NotExecutable(path) => format!("{name}: `{word}` is not executable: {}", path.display()),
-            Program::NotFound | Program::Found(_) => format!("{name}: program `{word}` not found"),
+            Program::NotFound | Program::Found(_) => {
+                format!("{name}: `{word}` is not installed or not on PATH")
+            }
         }
     }
 
@@ -181,7 +183,10 @@ pub fn findings(known: &[AgentProgram<'_>], settings: &Settings, team: &[&str]) 
     let mut missing = Vec::new();
     for agent in known.iter().filter(|agent| !is_used(agent)) {
         match &agent.program {
-            Program::Found(answer) => findings.push(Finding::ok("agents", agent.described(answer).0)),
+            Program::Found(answer) => {
+                let finding = if answer.is_ok() { Finding::ok } else { Finding::neutral };
+                findings.push(finding("agents", agent.described(answer).0));
+            }
             Program::NotFound if !settings.is_configured(agent.name) => missing.push(agent.name),
             Program::NotFound | Program::NotExecutable(_) => {
                 findings.push(Finding::neutral("agents", agent.problem()));
@@ -356,9 +361,9 @@ fn judge_credentials(name: &str, places: &CredentialPlaces<'_>, is_used: bool) -
         return Finding::ok("credentials", format!("{name}: {}", seen.join(", ")));
     }
     if !is_used {
-        return Finding::ok("credentials", format!("{name}: none found"));
+        return Finding::neutral("credentials", format!("{name}: no credentials found"));
     }
-    let message = format!("{name}: none found; it may use others, for example in a keychain");
+    let message = format!("{name}: no credentials found (Ralph cannot see a keychain)");
     let login = match places.facts.login {
         "" => format!("log in to {name}"),
         login => login.to_owned(),
@@ -374,8 +379,8 @@ pub fn costs(settings: &Settings, team: &[&str], store: Option<&Store>) -> Vec<F
     let chosen = ChosenModels { of_tasks: &of_tasks, ..ChosenModels::default() };
     let unlimited = unlimited(settings, agents.iter(), chosen);
     let findings = unlimited.into_iter().map(|one| match one.stops {
-        true => Finding::error("agent", one.message, one.fix),
-        false => Finding::warning("agent", one.message, one.fix),
+        true => Finding::error("agent", one.message, one.fixes.join("; ")),
+        false => Finding::warning("agent", one.message, one.fixes.join("; ")),
     });
     findings.collect()
 }
@@ -442,7 +447,10 @@ mod tests {
         assert!(findings.iter().all(|finding| finding.level == Level::Ok));
         let messages: Vec<&str> = findings.iter().map(|f| f.message.as_str()).collect();
         assert!(messages[0].starts_with("claude: claude, 99.0.0"));
-        assert_eq!(messages[1..], ["mine: program `nope` not found", "not installed: codex, gemini"]);
+        assert_eq!(
+            messages[1..],
+            ["mine: `nope` is not installed or not on PATH", "not installed: codex, gemini"]
+        );
     }
 
     #[test]

@@ -249,10 +249,10 @@ mod tests {
             Finding::ok("git", "git version 2.39.5"),
             Finding::error(
                 "agent",
-                "claude: program `claude` not found",
+                "claude: `claude` is not installed or not on PATH",
                 "npm install -g @anthropic-ai/claude-code",
             ),
-            Finding::warning("credentials", "claude: none found", "claude /login"),
+            Finding::warning("credentials", "claude: no credentials found", "claude /login"),
             Finding::ok("launch", "script adds nothing").with(["sh agent.sh", "A=1"]),
             Finding::error("database", "it is damaged", "bring it back"),
         ];
@@ -260,9 +260,9 @@ mod tests {
         Machine
           ✓ git          git version 2.39.5
         Agents
-          ✗ agent        claude: program `claude` not found
+          ✗ agent        claude: `claude` is not installed or not on PATH
                          → npm install -g @anthropic-ai/claude-code
-          ! credentials  claude: none found
+          ! credentials  claude: no credentials found
                          → claude /login
           ✓ launch       script adds nothing
                          sh agent.sh

@@ -8,14 +8,14 @@ use ralph_core::engine::{open_gates, told_unready, unready_gates};
 use ralph_core::gate::{PIPE_SHELL, has_pipe};
 use ralph_core::host::{Host, Liveness, ThisHost, is_over, is_stale};
 use ralph_core::model::RunId;
-use ralph_core::store::{BreakerState, Claim, RunRow, Store, StoreError};
+use ralph_core::store::{BreakerState, Claim, RunRow, Scope, Store, StoreError};
 use ralph_core::text::few;
 use ralph_core::which::{find, search_path};
 
 use super::Finding;
 use crate::commands::limits;
 use crate::settings::Settings;
-use crate::workspace::now;
+use crate::workspace::{now, plan_counts};
 
 const NEXT_RUN: &str = "nothing to do: the next `ralph run` cleans them up";
 const NAMED: usize = 5;
@@ -34,11 +34,11 @@ pub fn findings(
             findings.push(Finding::warning("agents", limits::words(&limit, now), fix));
         }
     }
-    let counts = store.counts()?;
+    let (counts, ready) = plan_counts(store)?;
     if counts.total == 0 {
         findings.push(empty());
     } else {
-        let message = format!("{}; {} ready", counts.summary(), store.ready_count()?);
+        let message = format!("{}; {ready} ready", counts.summary());
         findings.push(Finding::ok("plan", message));
         if store.breaker()?.state != BreakerState::Closed {
             let message = "circuit breaker open: the next run makes one trial attempt";
@@ -129,8 +129,24 @@ fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>
         );
         findings.push(Finding::warning("gates", message, "install bash"));
     }
+    findings.extend(missing_gates(store, settings)?);
     if findings.is_empty() && !gates.is_empty() {
         findings.push(Finding::ok("gates", "the programs of all gates are installed"));
     }
     Ok(findings)
+}
+
+/// Tasks without the gate that the settings require: a run refuses to start.
+fn missing_gates(store: &Store, settings: &Settings) -> Result<Option<Finding>, StoreError> {
+    if !*settings.gate.require || settings.gate.verify.is_some() {
+        return Ok(None);
+    }
+    let ungated = store.ungated(&Scope::All, true)?;
+    Ok(ungated.first().map(|first| {
+        let names = list(ungated.iter().map(|task| task.name().to_owned()));
+        let first = first.name();
+        let fix =
+            format!("ralph task edit {first} --verify CMD, or for all: ralph config set gate.verify CMD");
+        Finding::error("gates", format!("gates are required, but these tasks have none: {names}"), fix)
+    }))
 }

@@ -39,7 +39,7 @@ pub enum Command {
     Search(SearchArgs),
     Add(AddArgs),
     Edit(EditArgs),
-    /// Pin learnings: Ralph never withholds or prunes them.
+    /// Pin learnings: Ralph never withholds or archives them.
     Pin {
         /// Ids of the learnings.
         #[arg(required = true, value_name = "ID")]
@@ -392,7 +392,7 @@ pub struct AddArgs {
     /// A one-line title.
     #[arg(long, value_name = "T")]
     title: Option<String>,
-    /// Pin it: Ralph never withholds or prunes it.
+    /// Pin it: Ralph never withholds or archives it.
     #[arg(long)]
     pin: bool,
     /// Print the new learning as JSON.

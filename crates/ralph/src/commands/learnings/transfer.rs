@@ -47,8 +47,7 @@ pub fn import(dir: Option<&Path>, workspace: &mut Workspace, args: &ImportArgs) 
     let mut known: HashMap<LearningId, (usize, usize)> = HashMap::new();
     let mut masked = 0;
     for (number, line) in lines.iter() {
-        let learning =
-            imported_learning(line, &mut wording).map_err(|what| refused(&lines, number, &what))?;
+        let learning = imported_learning(line, &mut wording).map_err(|what| lines.error(number, &what))?;
         masked += u64::from(wording.take_masked());
         if let Some(id) = &learning.id {
             let (first, place) = *known.entry(id.clone()).or_insert((number, learnings.len()));
@@ -56,7 +55,7 @@ pub fn import(dir: Option<&Path>, workspace: &mut Workspace, args: &ImportArgs) 
             let new = &learning.learning;
             if other.is_some_and(|old| (&old.category, &old.content) != (&new.category, &new.content)) {
                 let what = format!("line {first} uses the id `{id}` for another learning");
-                return Err(refused(&lines, number, &what));
+                return Err(lines.error(number, &what));
             }
         }
         learnings.push(learning);
@@ -67,7 +66,7 @@ pub fn import(dir: Option<&Path>, workspace: &mut Workspace, args: &ImportArgs) 
     let imported = imported.map_err(|error| match &error {
         StoreError::LearningIdTaken(id) => {
             let line = known.get(id).map_or(0, |(number, _)| *number);
-            refused(&lines, line, &error.to_string()).hint("remove the id to import it as a new learning")
+            lines.error(line, &error.to_string()).hint("remove the id to import it as a new learning")
         }
         _ => error.into(),
     })?;
@@ -117,10 +116,6 @@ fn imported_learning(line: &str, wording: &mut Wording) -> Result<ImportedLearni
             tags: wording.tags(&object.texts("tags")?)?,
         },
     })
-}
-
-fn refused(lines: &Lines, number: usize, what: &str) -> CommandError {
-    lines.error(number, what).hint("nothing was imported")
 }
 
 /// Export learnings as JSON lines, oldest first, for `ralph learnings import`.

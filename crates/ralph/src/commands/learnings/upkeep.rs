@@ -86,7 +86,7 @@ pub fn prune(workspace: &mut Workspace, args: &PruneArgs) -> CommandResult {
     })
 }
 
-/// Restore learnings that were pruned, merged or edited.
+/// Restore learnings that were archived, merged or edited.
 ///
 /// The learning that replaced them is archived, and everything else it replaced is restored too. The id of a merged
 /// learning undoes that merge; `--merge` undoes everything that one `ralph learnings merge` or the end of one run merged.

@@ -122,8 +122,8 @@ impl ShownLaunch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlimited {
     pub message: String,
-    /// What to do about it.
-    pub fix: String,
+    /// What to do about it: one of these.
+    pub fixes: Vec<String>,
     /// Whether no attempt of the run could be limited.
     pub stops: bool,
 }
@@ -170,13 +170,12 @@ pub fn unlimited<'a>(
             true => " until it names a model with a known price",
             false => "",
         };
-        let role = if is_fallback { " when this fallback works" } else { "" };
-        let fix = fix(agent, unknown.models.first().copied().unwrap_or(name));
+        let role = if is_fallback { " while this fallback runs" } else { "" };
         Some(Unlimited {
             message: format!(
                 "{subject}{until}, so the limit ([run] {limit} or {flag}) cannot be enforced{role}"
             ),
-            fix: format!("{fix}, or remove the limit"),
+            fixes: fixes(agent, &unknown.models),
             stops: unknown.certain && !is_fallback,
         })
     })
@@ -230,19 +229,25 @@ fn unknown_models<'a>(
     })
 }
 
-/// What makes the cost of a model known.
-fn fix(agent: &Agent, model: &str) -> String {
+/// What makes the costs of models known.
+fn fixes(agent: &Agent, models: &[&str]) -> Vec<String> {
     let name = agent.name();
+    let prices = |price: &str| {
+        let prices = models.iter().map(|model| format!("{} = {price}", toml_edit::Key::new(*model)));
+        format!("price = {{ {} }}", prices.collect::<Vec<_>>().join(", "))
+    };
     match agent.output() {
-        AgentKind::Command => format!(
-            "set output = \"claude\" under [agents.{name}] in .ralph.toml if it prints Claude's events (or \"codex\", \
-             \"gemini\", \"opencode\"), price = {{ \"{model}\" = 0 }} if it costs nothing"
-        ),
-        AgentKind::Opencode => "choose a model: --model PROVIDER/MODEL".to_owned(),
-        _ => format!(
-            "set its price in dollars per million tokens: price = {{ \"{model}\" = {{ input = 1, output = 4 }} }} under \
-             [agents.{name}] in .ralph.toml"
-        ),
+        AgentKind::Command => vec![
+            format!("if it is free: {} under [agents.{name}] in .ralph.toml", prices("0")),
+            format!("if it prints Claude's events: output = \"claude\" under [agents.{name}]"),
+        ],
+        AgentKind::Opencode => {
+            vec!["choose a model: --model PROVIDER/MODEL, or remove the limit".to_owned()]
+        }
+        _ => vec![format!(
+            "set its price in dollars per million tokens: {} under [agents.{name}] in .ralph.toml, or remove the limit",
+            prices("{ input = 1, output = 4 }")
+        )],
     }
 }
 
@@ -315,7 +320,7 @@ mod tests {
                 vec![&claude, &script],
                 None,
                 Some("haiku"),
-                vec![("when this fallback works", false)],
+                vec![("while this fallback runs", false)],
             ),
             ("max_cost_usd_per_task = 1", vec![&codex], None, None, vec![("the cost of own (codex)", false)]),
             (

@@ -39,7 +39,7 @@ const NAMED: usize = 20;
 /// Runs the whole plan, or only the named tasks and their subtasks. A task is done only when the agent says so and its
 /// gate passes. Press Ctrl-C once to stop gracefully, twice to kill.
 ///
-/// Exit codes: 0 all done, 1 error, 2 wrong usage, 3 no plan, 4 limit reached, 5 the remaining tasks are blocked or
+/// Exit codes: 0 every task done or skipped, 1 error, 2 wrong usage, 3 no plan, 4 limit reached, 5 the remaining tasks are blocked or
 /// depend on a failed task, 6 circuit breaker open, 7 aborted, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
@@ -51,7 +51,7 @@ pub struct Args {
     /// Agent to use.
     #[arg(long)]
     agent: Option<String>,
-    /// Fallback agents, in order, used when the main agent is rate-limited or unavailable.
+    /// Fallback agents, in order, used when the main agent has hit its usage limit or is unavailable.
     #[arg(long, value_name = "AGENT", value_delimiter = ',')]
     fallback: Vec<String>,
     /// Model to use; overrides the strategy and the tasks.
@@ -171,9 +171,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         ChosenModels { forced: args.model.as_deref(), of_tasks: &workspace.store.task_models(&scope)? };
     for agent in unlimited(&settings, crew.team(), chosen) {
         if agent.stops {
-            return Err(CommandError::usage(agent.message).hint(agent.fix));
+            return Err(agent.fixes.iter().fold(CommandError::usage(agent.message), CommandError::hint));
         }
-        output::note(format_args!("warning: {}; {}", agent.message, agent.fix));
+        output::note(format_args!("warning: {}; {}", agent.message, agent.fixes.join("; ")));
     }
     if let Some(code) = scope::unmet(&workspace, &scope)? {
         return Ok(code);

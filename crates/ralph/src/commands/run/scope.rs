@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ralph_core::agent::Agent;
-use ralph_core::decide::{covered, unmet_outside};
+use ralph_core::decide::{covered, outlook, unmet_outside};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::exit::RunExit;
 use ralph_core::model::{Status, Task, TaskId};
@@ -13,6 +13,7 @@ use serde_json::json;
 use super::Args;
 use crate::command_error::{self, CommandError, CommandResult};
 use crate::output;
+use crate::ui::format::model_choice;
 use crate::workspace::{Workspace, now};
 
 /// The tasks that the command line names.
@@ -101,17 +102,23 @@ pub(super) fn dry_run(
         let (name, title, attempt) = (task.name(), &task.title, metrics.total_attempts + 1);
         lines.push(match &decision.ask_human {
             Some(reason) => format!("{name} {title}  needs you: {reason}"),
-            None => format!("{name} {title}  attempt {attempt}, {} ({})", choice.model, choice.rationale),
+            None => {
+                let choice = model_choice(&choice.model, &choice.rationale);
+                format!("{name} {title}  attempt {attempt}, {choice}")
+            }
         });
         rows.push(json!({
             "task_id": task.id, "key": task.key, "title": task.title, "attempt": attempt, "agent": agent.name(),
             "model": choice.model, "rationale": choice.rationale, "ask_human": decision.ask_human,
         }));
     }
-    output::print(args.json, &rows, || match lines.is_empty() {
-        true => output::line("No task is ready; run `ralph status` to see what blocks them"),
-        false => lines.iter().for_each(output::line),
-    })
+    if lines.is_empty() {
+        lines.push(match outlook(&workspace.store.skeleton()?, &settings.scope).is_finished() {
+            true => "Every task is done.".to_owned(),
+            false => "No task is ready; run `ralph status` to see what blocks them".to_owned(),
+        });
+    }
+    output::print(args.json, &rows, || lines.iter().for_each(output::line))
 }
 
 /// What could be claimed now, blocked tasks that are named included: naming one is the go-ahead.

@@ -18,13 +18,13 @@ fn doctor_names_the_command_that_installs_the_agent() {
     assert_eq!(report["ok"], json!(false));
     let agent = finding(&report, "agent");
     assert_eq!(agent["level"], "error");
-    assert_eq!(agent["message"], "claude: program `claude` not found");
+    assert_eq!(agent["message"], "claude: `claude` is not installed or not on PATH");
     assert!(text(&agent["fix"]).starts_with("npm install"), "{agent}");
     let others = findings(&report, "agents");
     assert_eq!(others.len(), 1, "{others:?}");
     assert!(text(&others[0]["message"]).starts_with("not installed: codex"));
     let shown = project.ralph(&["doctor"]).expect_code(1).stdout;
-    assert!(shown.contains("  ✗ agent        claude: program"), "{shown}");
+    assert!(shown.contains("  ✗ agent        claude: `claude` is not installed"), "{shown}");
     assert!(shown.contains("                 → npm install"), "{shown}");
     assert!(shown.ends_with("1 problem would stop a run; 1 warning\n"), "{shown}");
 }
@@ -156,7 +156,7 @@ fn doctor_looks_at_those_who_stand_in() {
     let agents = findings(&report, "agent");
     let levels: Vec<&str> = agents.iter().map(|one| text(&one["level"])).collect();
     assert_eq!(levels, ["ok", "warning", "ok"], "{agents:?}");
-    assert_eq!(agents[1]["message"], "codex: program `codex` not found (fallback)");
+    assert_eq!(agents[1]["message"], "codex: `codex` is not installed or not on PATH (fallback)");
     let seen = findings(&report, "credentials");
     let gemini = seen.iter().find(|one| text(&one["message"]).starts_with("gemini"));
     assert_eq!(gemini.unwrap()["level"], "warning", "{seen:?}");

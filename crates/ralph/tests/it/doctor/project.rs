@@ -24,6 +24,22 @@ fn doctor_names_gates_whose_program_is_missing() {
 }
 
 #[test]
+fn doctor_names_tasks_without_the_gate_that_is_required() {
+    let project = Project::with_git();
+    project.agent("echo nothing");
+    project.configure("[gate]\nrequire = true");
+    project.add(&["A", "--key", "a"]);
+    project.add(&["B", "--key", "b", "--verify", "true"]);
+    let output = project.ralph(&["doctor", "--json"]).expect_code(1);
+    let gates = finding(&output.json(), "gates");
+    let told = (text(&gates["level"]), text(&gates["message"]));
+    assert_eq!(told, ("error", "gates are required, but these tasks have none: a"));
+    project.ralph(&["run"]).expect_code(2);
+    project.ok(&["config", "set", "gate.verify", "true"]);
+    project.ok(&["doctor"]);
+}
+
+#[test]
 fn doctor_names_what_would_stop_a_run_and_what_mends_it() {
     let project = Project::new();
     project.agent("true");

@@ -123,7 +123,7 @@ fn a_session_of_claude_code_reads_like_a_story() {
     ● Done, with ANTHROPIC_API_KEY=[masked]
       <task-done>1.2</task-done>
 
-    ✗ gate failed: FAIL dates (the gate `cargo test` exited with code 1)
+    ✗ gate failed: FAIL dates (`cargo test` exited with code 1)
       1 min 2 s, $0.25, 1000 tokens in, 7 out
       denied tools: WebFetch
       last lines of the gate's output:
