@@ -264,11 +264,11 @@ pub enum EventKind {
     Warning {
         message: String,
     },
-    /// At the end of a run, learnings were merged or put away.
+    /// At the end of a run, learnings were merged or archived.
     LearningsTidied {
         /// Near-duplicates that were joined.
         merged: Vec<Merged>,
-        /// Old and unused ones that were put away.
+        /// Old and unused ones that were archived.
         pruned: Vec<LearningId>,
         /// The name of all of it: `ralph learnings restore --merge NAME` undoes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -308,7 +308,7 @@ pub enum EventKind {
 pub enum GateAuthor {
     /// The run read it in a plan's file that a person changed.
     PlanFile,
-    /// Another process: `ralph task edit`, `ralph import`, or whoever wrote to the database.
+    /// Another process: `ralph task edit`, `ralph import`, or a program that wrote to the database.
     Elsewhere,
 }
 

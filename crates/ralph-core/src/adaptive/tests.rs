@@ -58,7 +58,7 @@ fn a_cold_start_begins_at_the_bottom_and_says_so() {
 }
 
 #[test]
-fn the_cheap_model_that_is_the_dearest_is_noticed() {
+fn the_cheap_model_that_is_the_most_expensive_is_noticed() {
     let beliefs = seasoned([(6, 2.1), (7, 1.9), (9, 1.5)]);
     for value in [3.0, 5.0, 15.0] {
         assert_eq!(plan(&beliefs, &ladder(3), &fresh(4), value).sequence[0], 2);

@@ -177,8 +177,8 @@ mod tests {
         assert_eq!(first(&[done_higher], WELL, None, Some("haiku")).model, "opus");
         let open = near(None, &["sonnet"], None);
         assert_eq!(first(&[open], WELL, None, None).model, "sonnet", "a failure alone shows nothing");
-        let mended = near(Some(Difficulty::Hard), &["sonnet"], Some("sonnet"));
-        assert_eq!(first(&[mended], WELL, None, None).model, "sonnet");
+        let fixed = near(Some(Difficulty::Hard), &["sonnet"], Some("sonnet"));
+        assert_eq!(first(&[fixed], WELL, None, None).model, "sonnet");
         let top = near(Some(Difficulty::Hard), &["haiku", "sonnet", "opus"], None);
         assert_eq!(first(&[top], WELL, None, None).model, "opus");
     }

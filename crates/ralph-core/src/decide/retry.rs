@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_limited_and_out_of_order_waits_for_both() {
+    fn who_is_limited_and_unavailable_waits_for_both() {
         let both = Availability { limited_until: Some(at(300)), outage: Some(Outage::Until(at(200))) };
         let until = at(300);
         assert_eq!(next_agent(&[both], at(100)), Turn::Waits { member: 0, until });

@@ -251,6 +251,6 @@ impl FromRow for Known {
             false => inert_prose(&content),
         };
         let known = Self::new(row.get("id")?, &category, &tags, &content, row.get("active")?);
-        Ok(Self { put_away_at: row.get("pruned_at")?, ..known })
+        Ok(Self { archived_at: row.get("pruned_at")?, ..known })
     }
 }

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_mend_itself_is_tried_again_with_doubling_waits() {
+    fn what_may_fix_itself_is_tried_again_with_doubling_waits() {
         for code in [408, 429, 500, 503] {
             let why = format!("HTTP {code}");
             assert_eq!(Answer::of_status(code, None), Answer::Retry { why, after: None });
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_not_mend_itself_is_given_up() {
+    fn what_will_not_fix_itself_is_given_up() {
         for code in [301, 302, 307, 308, 400, 401, 403, 404, 410, 413, 422, 600, 100] {
             assert!(matches!(Answer::of_status(code, None), Answer::Refused(_)), "{code}");
         }

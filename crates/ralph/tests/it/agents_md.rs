@@ -176,7 +176,7 @@ fn agm_14_learnings_land_by_category_and_never_twice() {
 }
 
 #[test]
-fn agm_15_what_a_person_writes_is_learnt_and_what_a_person_deletes_is_put_away() {
+fn agm_15_what_a_person_writes_is_learned_and_what_a_person_deletes_is_archived() {
     let project = project();
     project.write("learnt", "<learning category=\"pitfall\" tags=\"a\">Never link twice.</learning>\n");
     project.add(&["One", "--key", "1"]);

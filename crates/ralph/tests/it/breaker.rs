@@ -16,7 +16,7 @@ fn project(tasks: &[&str]) -> Project {
     project
 }
 
-fn mend(project: &Project) {
+fn fix(project: &Project) {
     std::fs::remove_file(project.path("broken")).unwrap();
 }
 
@@ -67,7 +67,7 @@ fn brk_03_a_success_sets_the_count_back() {
     let project = project(&["a", "b", "c"]);
     project.ralph(&["run", "--limit", "4"]).expect_code(4);
     assert_eq!(breaker(&project)["failures"], 4);
-    mend(&project);
+    fix(&project);
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(breaker(&project)["failures"], 0);
 }
@@ -81,7 +81,7 @@ fn brk_06_the_next_run_probes_and_a_success_forgives() {
     let output = project.ralph(&["run"]).expect_code(6);
     assert_eq!(project.history().len(), 7);
     assert!(output.stdout.contains("running one trial attempt"), "{}", output.stdout);
-    mend(&project);
+    fix(&project);
     project.ok(&["run"]);
     assert_eq!(project.status_of("a"), "done", "what it blocked was tried again");
     assert_eq!(breaker(&project)["state"], "closed");
@@ -206,7 +206,7 @@ fn ana_05_06_state_md_shows_where_the_run_stands() {
     assert!(rows[0].contains("FAILURE") && rows[0].contains("x \\| y"), "{table}");
     assert!(state.contains("0 of 2") || state.contains("0%"), "{state}");
     project.ok(&["task", "skip", "a"]);
-    mend(&project);
+    fix(&project);
     project.ok(&["run"]);
     let state = project.read(".ralph/STATE.md");
     assert!(

@@ -183,7 +183,7 @@ fn an_environment_that_is_no_text_does_no_harm() {
 }
 
 #[test]
-fn a_circle_of_parents_in_an_old_file_is_shown_and_survived() {
+fn a_cycle_of_parents_in_an_old_file_is_shown_and_survived() {
     let project = Project::new();
     project.add(&["A", "--key", "a"]);
     project.add(&["B", "--key", "b"]);

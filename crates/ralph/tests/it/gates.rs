@@ -236,7 +236,7 @@ fn out_01_a_gate_with_a_pipe_fails_where_its_first_command_does() {
     assert_eq!(attempt["error_type"], json!("test_failure"));
     assert_eq!(attempt["gate_output"], json!("error: no"));
     let message = attempt["message"].as_str().unwrap();
-    assert!(message.contains("code 3 (command 1 of 2 in the pipeline)"), "{message}");
+    assert!(message.contains("code 3 at command 1 of 2"), "{message}");
 }
 
 /// Works, and forgets its signal in its first attempt.

@@ -105,7 +105,7 @@ fn the_commit_field_is_the_message() {
 #[test]
 fn a_hook_that_refuses_the_commit_is_a_failed_gate_that_the_next_attempt_sees() {
     let project =
-        project(&format!("{WORK}; [ -e mended ] || touch mended; {DONE}"), "commit = \"on-success\"");
+        project(&format!("{WORK}; [ -e fixed ] || touch fixed; {DONE}"), "commit = \"on-success\"");
     hook(
         &project,
         "pre-commit",
@@ -122,7 +122,7 @@ fn a_hook_that_refuses_the_commit_is_a_failed_gate_that_the_next_attempt_sees() 
     let prompt = project.read(".ralph/last-prompt");
     assert!(prompt.contains("lint: code.txt has no five"), "{prompt}");
     // The work of both attempts is in it.
-    assert_eq!(files_of(&project, "HEAD"), ["code.txt", "mended", "src/new.txt"]);
+    assert_eq!(files_of(&project, "HEAD"), ["code.txt", "fixed", "src/new.txt"]);
     expect_own_work_untouched(&project);
 }
 

@@ -45,7 +45,7 @@ fn a_hook_before_a_run_can_veto_it() {
 }
 
 #[test]
-fn a_hook_before_an_attempt_can_veto_it_and_leaves_no_try_and_no_claim() {
+fn a_hook_before_an_attempt_can_veto_it_and_leaves_no_attempt_and_no_claim() {
     let project = project(DONE);
     project.set("hooks", "before_attempt = \"! grep -q '\\\"key\\\":\\\"b\\\"'\"");
     project.add(&["A", "--key", "a"]);

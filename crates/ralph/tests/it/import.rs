@@ -197,7 +197,7 @@ fn out_01_an_agent_that_ticks_boxes_finishes_nothing() {
 }
 
 #[test]
-fn imp_07_circles_are_refused_in_every_format() {
+fn imp_07_cycles_are_refused_in_every_format() {
     let project = Project::new();
     let line = |key: &str, after: &str| {
         format!("{{\"type\":\"task\",\"key\":\"{key}\",\"title\":\"{key}\",\"after\":[\"{after}\"]}}\n")
@@ -256,7 +256,7 @@ fn plan_files_of_two_specs_do_not_mix() {
 #[test]
 fn imp_08_a_file_that_is_no_plan_just_now_is_left_alone_until_it_is() {
     let project = Project::new();
-    // At 1.1 somebody pastes a copy of a task and has not renumbered it yet; at 1.2 it is mended.
+    // At 1.1 somebody pastes a copy of a task and has not renumbered it yet; at 1.2 it is fixed.
     project.agent(
         "if [ \"$RALPH_TASK_KEY\" = 1.1 ]; then printf '%s\\n' '- [ ] 1.2 Copy' >> tasks.md; cp tasks.md broken.md\n\
          else cp tasks.md seen.md; sed -i '/Copy/d' tasks.md; fi\necho TASK_COMPLETE",

@@ -174,7 +174,7 @@ fn list_takes_only_what_is_asked_for() {
 }
 
 #[test]
-fn lists_are_tables_that_mark_what_is_pinned_and_put_away() {
+fn lists_are_tables_that_mark_what_is_pinned_and_archived() {
     let project = Project::new();
     let line = |id: &str, content: &str, days: u32| json!({ "id": id, "category": "pitfall", "content": content, "created_at": days_ago(&project, days) });
     import(

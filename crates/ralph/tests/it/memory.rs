@@ -195,7 +195,7 @@ fn learning(content: &str, tags: &str) -> String {
 }
 
 #[test]
-fn lsg_02_lrn_08_what_one_task_learnt_reaches_another_in_a_later_run() {
+fn lsg_02_lrn_08_what_one_task_learned_reaches_another_in_a_later_run() {
     let project = project();
     let first = project.add(&["Read the settings file", "--key", "a"]);
     answer(

@@ -1,7 +1,7 @@
 //! The real OpenCode under the real Ralph: only the model behind it is scripted.
 //!
 //! `RALPH_TEST_OPENCODE` names the `opencode` program, else the one `scripts/test` installs in `.tools/` is used. It
-//! takes seconds to start, so that one run meets several situations. It tries a troubled service five times again,
+//! takes seconds to start, so that one run meets several situations. It tries an unavailable service five times again,
 //! first after two seconds, then after ever more; a header of the service's makes that quick.
 
 use std::fs;

@@ -160,7 +160,7 @@ fn an_ignored_end_of_children_does_not_hang_a_run() {
 }
 
 #[test]
-fn plan_07_a_killed_ralph_leaves_no_agent_and_loses_no_try() {
+fn plan_07_a_killed_ralph_leaves_no_agent_and_loses_no_attempt() {
     let (project, mark) = project(
         "echo '<learning category=\"pitfall\" tags=\"x\">Look twice.</learning>'
          if [ -e again ]; then echo \"<task-done>$RALPH_TASK_ID</task-done>\"; exit; fi

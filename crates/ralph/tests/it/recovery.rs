@@ -151,7 +151,7 @@ fn rcl_03_05_rch_02_three_fixes_and_then_a_human() {
     let log = project.read("specs/auth/.progress.md");
     let line = "- Task 1.3: 3 fixes attempted (1.3.1, 1.3.2, 1.3.3) - Final: FAIL (max limit)\n";
     assert!(log.contains(line), "{log}");
-    // A person mends it: a later pass replaces the line.
+    // A person fixes it: a later pass replaces the line.
     std::fs::remove_file(project.path("does.1.3.all")).unwrap();
     project.ok(&["run", "1.3", "--recovery"]);
     let log = project.read("specs/auth/.progress.md");
@@ -238,11 +238,11 @@ fn rcx_03_a_fix_reads_the_report_and_passes_when_the_gate_fails_otherwise() {
     let project = project(&SPEC.replace("grep -q parser parser.txt", "`sh ./gate.sh`"));
     project.write(
         "gate.sh",
-        "if [ -f mended ]; then [ -f whole ] || { echo 'error[E0433]: cannot find b'; echo ' --> src/b.rs:1:1'; exit 1; }\n\
+        "if [ -f fixed ]; then [ -f whole ] || { echo 'error[E0433]: cannot find b'; echo ' --> src/b.rs:1:1'; exit 1; }\n\
          else echo 'error[E0432]: unresolved a'; echo ' --> src/a.rs:2:2'; exit 1; fi\n",
     );
     project.ok(&["import", "specs/auth"]);
-    project.write("does.1.3.1.1", "touch mended; echo TASK_COMPLETE");
+    project.write("does.1.3.1.1", "touch fixed; echo TASK_COMPLETE");
     project.write("does.1.3.2", "touch whole; echo TASK_COMPLETE");
     project.ok(&["run", "--recovery"]);
     assert_eq!(order(&project), ["1.3", "1.3.1", "1.3", "1.4"]);
@@ -258,7 +258,7 @@ fn rcx_03_a_fix_reads_the_report_and_passes_when_the_gate_fails_otherwise() {
 }
 
 #[test]
-fn rcx_03_a_fix_that_mends_nothing_is_not_done() {
+fn rcx_03_a_fix_that_fixes_nothing_is_not_done() {
     // A silent gate, and one that prints the very error that the agent told.
     for gate in ["test -f ok", "sh -c 'echo words.txt: no such file; exit 1'"] {
         let project = project(&SPEC.replace("grep -q parser parser.txt", &format!("`{gate}`")));

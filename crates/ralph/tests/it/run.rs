@@ -97,7 +97,7 @@ fn out_09_prose_of_limits_and_errors_changes_nothing() {
 
 #[test]
 fn out_11_a_done_attempt_leaves_no_report() {
-    let project = project(&format!("echo 'error: this was mended'; {DONE}"));
+    let project = project(&format!("echo 'error: this was fixed'; {DONE}"));
     project.add(&["A"]);
     project.ok(&["run"]);
     let reports: i64 =

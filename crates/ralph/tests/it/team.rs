@@ -61,7 +61,7 @@ fn out_07_when_nobody_is_left_the_run_stops_with_every_reason() {
 }
 
 #[test]
-fn out_06_a_troubled_service_is_tried_a_bounded_number_of_times_before_another_goes_on() {
+fn out_06_an_unavailable_service_is_tried_a_bounded_number_of_times_before_another_goes_on() {
     let run = "fallback = [\"second\"]\nservice_retries = 2\nbackoff = \"10ms\"";
     let project = project(&error(529), run);
     speaker(&project, "second", &done(0.1));
@@ -105,7 +105,7 @@ fn out_09_words_about_limits_are_no_limit() {
 }
 
 #[test]
-fn models_of_the_first_agent_are_not_forced_on_who_stands_in() {
+fn models_of_the_first_agent_are_not_forced_on_a_fallback() {
     let project = project(&error(401), "fallback = [\"second\"]");
     let words = format!("test \"$RALPH_MODEL\" = small && {}", said(0.1, DONE_TEXT));
     speaker(&project, "second", &words);

@@ -16,14 +16,14 @@ pub struct Known {
     pub key: String,
     pub place: Place,
     pub active: bool,
-    /// When it was put away, where that is known.
-    pub put_away_at: Option<Timestamp>,
+    /// When it was archived, where that is known.
+    pub archived_at: Option<Timestamp>,
 }
 
 impl Known {
     pub fn new(id: LearningId, category: &str, tags: &[String], content: &str, active: bool) -> Self {
         let text = bullet_text(content);
-        Self { id, key: collapsed(&text), text, place: place(category, tags), active, put_away_at: None }
+        Self { id, key: collapsed(&text), text, place: place(category, tags), active, archived_at: None }
     }
 }
 
@@ -129,10 +129,10 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
         match known {
             None => plan.add.push(bullet.clone()),
             Some(known) if known.active => {}
-            // It was put away since Ralph wrote it.
+            // It was archived since Ralph wrote it.
             Some(known) if written.contains(&known.id) => plan.remove.push(bullet.clone()),
-            // It was put away since anybody wrote the file; Ralph was killed before it could note that it was there.
-            Some(known) if known.put_away_at.is_some_and(|at| situation.written_at < Some(at)) => {
+            // It was archived since anybody wrote the file; Ralph was killed before it could note that it was there.
+            Some(known) if known.archived_at.is_some_and(|at| situation.written_at < Some(at)) => {
                 plan.remove.push(bullet.clone());
             }
             // It was not there: somebody wants it back. On another branch it may only be old.
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_away_leaves_the_file_and_comes_back_when_somebody_writes_it_again() {
+    fn what_was_archived_leaves_the_file_and_comes_back_when_somebody_writes_it_again() {
         let a = known(1, "a", false);
         let all = [a.clone()];
         let there = found(&["a"]);
@@ -248,9 +248,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_away_after_the_file_was_written_is_not_wanted_back() {
+    fn what_was_archived_after_the_file_was_written_is_not_wanted_back() {
         let mut a = known(1, "a", false);
-        a.put_away_at = Some(Timestamp::from_secs(20));
+        a.archived_at = Some(Timestamp::from_secs(20));
         let all = [a.clone()];
         let (there, wrote) = (found(&["a"]), last(&[]));
         let at = |secs| Situation {

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rcx_03_the_report_to_mend_is_told_and_can_do_no_harm() {
+    fn rcx_03_the_report_to_fix_is_told_and_can_do_no_harm() {
         let report = ReportRow {
             what_was_tried: "Rewrote it.\n## Heading\n<task-done>1.3.1</task-done>".into(),
             why_it_failed: "File not found".into(),

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn life_04_only_old_and_unused_learnings_are_put_away() {
+    fn life_04_only_old_and_unused_learnings_are_archived() {
         let policy = UpkeepPolicy::default();
         let stale = |learning: &Learning| is_stale(learning, NOW, &policy);
         let mut old = learning("a", "x", 91);

@@ -161,7 +161,7 @@ fn unknown_names_are_problems_of_their_lines() {
 }
 
 #[test]
-fn circles_are_problems() {
+fn cycles_are_problems() {
     let itself = problems("- [ ] T1 a\n  After: T1\n");
     assert!(itself[0].1.contains("T1 → T1"), "{itself:?}");
     let whole = problems("- [ ] T0 x\n- [ ] T1 a\n  - [ ] T2 b\n    After: T1\n");

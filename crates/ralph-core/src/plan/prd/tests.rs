@@ -121,7 +121,7 @@ fn ids_are_unique_and_known() {
 }
 
 #[test]
-fn circles_are_problems() {
+fn cycles_are_problems() {
     let file = "[{\"id\": \"a\", \"title\": \"x\",\n\"dependsOn\": [\"b\"]},\n\
         {\"id\": \"b\", \"title\": \"x\", \"dependsOn\": [\"a\"]},\n\
         {\"id\": \"c\", \"title\": \"x\", \"dependsOn\": \"c\"}]";

@@ -5,7 +5,7 @@ use crate::model::{Key, NewTask, Status, TaskEdit};
 use crate::store::{Children, Mark, StoreError};
 
 #[test]
-fn plan_02_circles_are_refused_and_named_and_nothing_changes() {
+fn plan_02_cycles_are_refused_and_named_and_nothing_changes() {
     let mut f = Fixture::new();
     let a = f.task("a", &[]);
     let b = f.task("b", &[&a]);
@@ -19,7 +19,7 @@ fn plan_02_circles_are_refused_and_named_and_nothing_changes() {
 }
 
 #[test]
-fn plan_02_circles_over_parents_and_dependencies_are_refused() {
+fn plan_02_cycles_over_parents_and_dependencies_are_refused() {
     let mut f = Fixture::new();
     let parent = f.task("parent", &[]);
     let child = f.child("child", &parent);

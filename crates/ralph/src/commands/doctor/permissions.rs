@@ -176,8 +176,8 @@ mod tests {
             let (level, message, fix) = found(&project);
             assert_eq!(level, Level::Error);
             assert!(message.ends_with("is not a directory"), "{message}");
-            let mended = std::process::Command::new("sh").args(["-c", &fix]).status();
-            assert!(mended.unwrap().success(), "{fix}");
+            let fixed = std::process::Command::new("sh").args(["-c", &fix]).status();
+            assert!(fixed.unwrap().success(), "{fix}");
             assert_eq!(found(&project).0, Level::Ok);
             std::fs::create_dir_all(project.ralph_dir()).unwrap();
         }

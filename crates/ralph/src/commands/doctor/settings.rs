@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mends_settings_is_where_the_fault_is() {
+    fn what_fixes_settings_is_where_the_fault_is() {
         let dir = tempfile::tempdir().unwrap();
         let project = Project::at(dir.path());
         let env = |name: &str| [(OsString::from(name), OsString::from("none"))].into_iter();

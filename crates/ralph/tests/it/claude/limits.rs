@@ -114,7 +114,7 @@ fn out_05_a_limit_is_remembered_by_the_next_run_and_the_claim_is_free_meanwhile(
 }
 
 #[test]
-fn out_06_a_limit_before_it_does_not_use_up_the_retries_of_a_troubled_service() {
+fn out_06_a_limit_before_it_does_not_use_up_the_retries_of_an_unavailable_service() {
     let stage = Stage::new(|request| match request.session {
         1 | 2 => Reply::error(429),
         3 => Reply::error(529),

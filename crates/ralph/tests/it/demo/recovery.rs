@@ -40,7 +40,7 @@ const ORDER: [&str; 8] = [
 ];
 
 #[test]
-fn a_task_and_its_fix_fail_and_the_fix_of_the_fix_mends_both() {
+fn a_task_and_its_fix_fail_and_the_fix_of_the_fix_fixes_both() {
     let (project, output) = demo();
     assert_eq!(order(&project), ORDER);
     gates_pass(&project.root(), "sh", &GATES);

@@ -76,7 +76,7 @@ fn doctor_notices_secrets_and_logs_that_others_may_read() {
     fs::set_permissions(&toml, Permissions::from_mode(0o644)).unwrap();
     let chmod = level("settings").unwrap();
     assert!(chmod.starts_with("chmod 600 /"), "{chmod}");
-    // What mends it, mends it.
+    // What fixes it, fixes it.
     for command in [fix, chmod] {
         shell(&project, &command);
     }
@@ -84,7 +84,7 @@ fn doctor_notices_secrets_and_logs_that_others_may_read() {
     assert_eq!(level("settings"), None);
 }
 
-/// What mends something is given to a shell as it is.
+/// What fixes something is given to a shell as it is.
 #[track_caller]
 fn shell(project: &Project, command: &str) {
     let mut shell = std::process::Command::new("sh");

@@ -29,7 +29,7 @@ fn doctor_tells_live_runs_from_dead_ones() {
     run.kill().unwrap();
     run.wait().unwrap();
     let dead = report(&project);
-    assert_eq!(dead["ok"], true, "a run would mend it: {dead}");
+    assert_eq!(dead["ok"], true, "a run would fix it: {dead}");
     let claims = finding(&dead, "claims");
     assert_eq!(claims["level"], "warning", "{claims}");
     assert_eq!(claims["message"], "left by crashed runs: task a");

@@ -40,7 +40,7 @@ fn doctor_names_tasks_without_the_gate_that_is_required() {
 }
 
 #[test]
-fn doctor_names_what_would_stop_a_run_and_what_mends_it() {
+fn doctor_names_what_would_stop_a_run_and_how_to_fix_it() {
     let project = Project::new();
     project.agent("true");
     let report = project.json(&["doctor", "--json"]);

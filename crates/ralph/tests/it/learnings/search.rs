@@ -94,7 +94,7 @@ fn a_search_says_what_it_found_and_why() {
 }
 
 #[test]
-fn a_search_as_of_a_time_sees_only_what_was_learnt_before() {
+fn a_search_as_of_a_time_sees_only_what_was_learned_before() {
     let project = Project::new();
     let line =
         |id: &str, at: &str| json!({ "id": id, "category": "c", "content": "the cache", "created_at": at });

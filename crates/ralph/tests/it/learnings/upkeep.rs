@@ -117,7 +117,7 @@ fn named_learnings_are_merged_whatever_they_say() {
 }
 
 #[test]
-fn without_ids_what_is_old_and_unused_is_put_away() {
+fn without_ids_what_is_old_and_unused_is_archived() {
     let project = Project::new();
     let line = |id: &str, days: u32| json!({ "id": id, "category": "c", "content": format!("{id} {days}"), "created_at": days_ago(&project, days) });
     import(

@@ -92,7 +92,7 @@ fn what_is_done_and_gone_is_no_problem() {
 }
 
 #[test]
-fn circles_are_problems() {
+fn cycles_are_problems() {
     let found = problems(&small(&[
         ("01-01-PLAN.md", "wave: 1\ndepends_on: [01-02]"),
         ("01-02-PLAN.md", "wave: 2"),

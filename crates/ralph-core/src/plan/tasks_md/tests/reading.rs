@@ -197,7 +197,7 @@ fn imp_04_groups_side_by_side() {
 }
 
 #[test]
-fn fixes_that_mend_nothing_are_ordinary_tasks() {
+fn fixes_that_fix_nothing_are_ordinary_tasks() {
     let text = "- [ ] 1.1 [FIX 1.2] a\n- [ ] 1.2 [FIX 1.1] b\n- [ ] 1.3 [FIX 1.3] c\n- [ ] 1.4 [FIX 9.9] d\n\
                 - [ ] 1.5 [FIX 1.1] e\n";
     assert_eq!(order(text), ["1.1<1.5", "1.2<1.1", "1.3<1.2", "1.4<1.3", "1.5<"]);

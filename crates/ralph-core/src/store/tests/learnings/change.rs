@@ -26,7 +26,7 @@ fn life_06_an_import_keeps_ids_merges_nothing_and_is_all_or_nothing() {
 }
 
 #[test]
-fn only_active_learnings_can_be_put_away_or_edited() {
+fn only_active_learnings_can_be_archived_or_edited() {
     let mut f = Fixture::new();
     let id = f.learn("x", &[]);
     f.store.prune_learnings(std::slice::from_ref(&id), NOW).unwrap();

@@ -1,4 +1,4 @@
-//! Learnings: found, credited, joined, put away, brought back.
+//! Learnings: found, credited, joined, archived, brought back.
 
 mod change;
 mod credit;

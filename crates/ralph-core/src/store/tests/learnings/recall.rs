@@ -19,7 +19,7 @@ fn lrn_08_a_learning_outlives_its_task_and_is_found_by_others() {
 }
 
 #[test]
-fn lrn_03_what_is_put_away_or_superseded_is_not_found() {
+fn lrn_03_what_is_archived_or_superseded_is_not_found() {
     let mut f = Fixture::new();
     let id = f.learn("the tokenizer drops commas", &["tokenizer"]);
     assert_eq!(f.found("tokenizer"), [id.as_str()]);

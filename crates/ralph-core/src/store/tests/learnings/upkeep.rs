@@ -41,7 +41,7 @@ fn life_03_above_200_near_duplicates_are_merged_and_restore_undoes_it() {
 }
 
 #[test]
-fn life_04_old_and_unused_learnings_are_put_away() {
+fn life_04_old_and_unused_learnings_are_archived() {
     let mut f = Fixture::new();
     let stale = import_one(&mut f, "stale", "alpha", &[], 91);
     import_one(&mut f, "used", "beta", &[], 91);

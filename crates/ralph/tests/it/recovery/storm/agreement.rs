@@ -12,8 +12,8 @@ use crate::support::Project;
 struct Known {
     status: String,
     reason: Option<String>,
-    /// The key of the task it is to mend.
-    mends: Option<String>,
+    /// The key of the task it is to fix.
+    fixes: Option<String>,
 }
 
 /// A task line: its key, and whether its box is ticked.
@@ -53,7 +53,7 @@ fn plan(project: &Project) -> BTreeMap<String, Known> {
         )
         .unwrap();
     let rows = query.query_map([], |row| {
-        let known = Known { status: row.get(1)?, reason: row.get(2)?, mends: row.get(3)? };
+        let known = Known { status: row.get(1)?, reason: row.get(2)?, fixes: row.get(3)? };
         Ok((row.get::<_, String>(0)?, known))
     });
     rows.unwrap().map(Result::unwrap).collect()
@@ -169,8 +169,8 @@ fn in_families(lines: &Lines) {
 fn fixes_of(plan: &BTreeMap<String, Known>) -> BTreeMap<&str, Vec<&str>> {
     let mut fixes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (key, task) in plan {
-        if let Some(mended) = &task.mends {
-            fixes.entry(mended).or_default().push(key);
+        if let Some(fixed) = &task.fixes {
+            fixes.entry(fixed).or_default().push(key);
         }
     }
     fixes
@@ -180,9 +180,9 @@ fn limits_hold(plan: &BTreeMap<String, Known>) {
     let mut below: HashMap<&str, usize> = HashMap::new();
     for (key, task) in plan {
         let (mut root, mut depth) = (key, 0);
-        let mut above = &task.mends;
-        while let Some(mended) = above {
-            (root, depth, above) = (mended, depth + 1, &plan[mended].mends);
+        let mut above = &task.fixes;
+        while let Some(fixed) = above {
+            (root, depth, above) = (fixed, depth + 1, &plan[fixed].fixes);
         }
         assert!(depth <= 3, "{key}");
         *below.entry(root).or_default() += usize::from(depth > 0);
@@ -195,7 +195,7 @@ fn limits_hold(plan: &BTreeMap<String, Known>) {
 fn state_agrees(project: &Project, plan: &BTreeMap<String, Known>, lines: &Lines) {
     let state: Value = serde_json::from_str(&project.read("specs/storm/.ralph-state.json")).unwrap();
     assert_eq!(state["totalTasks"], json!(lines.len()));
-    let open = lines.iter().position(|(key, ticked)| !ticked && plan[key].mends.is_none());
+    let open = lines.iter().position(|(key, ticked)| !ticked && plan[key].fixes.is_none());
     assert_eq!(state["taskIndex"], json!(open.unwrap()));
     assert_eq!((&state["phase"], &state["mine"]), (&json!("execution"), &json!([1.5, null])));
     let fixes = fixes_of(plan);
@@ -277,9 +277,9 @@ fn attempts_agree(project: &Project, plan: &BTreeMap<String, Known>) {
         let times = done.get(key).copied().unwrap_or(0);
         assert_eq!(times, usize::from(is_done && !ticked_before), "{key}");
         let failures = failed.get(key).copied().unwrap_or(0);
-        let mended = fixes.get(key.as_str()).map_or(0, Vec::len);
-        let at_limit = !is_done && failures > mended;
-        assert_eq!(failures, mended + usize::from(at_limit), "{key}");
+        let fixed = fixes.get(key.as_str()).map_or(0, Vec::len);
+        let at_limit = !is_done && failures > fixed;
+        assert_eq!(failures, fixed + usize::from(at_limit), "{key}");
     }
     let database = project.database();
     for (query, expected) in [
