@@ -56,8 +56,7 @@ pub enum Green {
 
 #[derive(Clone, Copy, Debug)]
 pub enum GateView<'a> {
-    /// There is none, or it is switched off.
-    Absent,
+    /// There is none, it is switched off, or the attempt gave no reason to run it.
     NotRun,
     Ran(&'a GateRecord),
     /// Ralph was told to stop while it ran.

@@ -113,7 +113,7 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
         },
         GateView::NotStarted(why) => not_started(why),
         GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
-        GateView::Absent | GateView::NotRun => plain(Outcome::NoSigil, NO_SIGNAL),
+        GateView::NotRun => plain(Outcome::NoSigil, NO_SIGNAL),
     }
 }
 
@@ -149,17 +149,19 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
         },
         GateView::NotStarted(why) => not_started(why),
         GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
-        GateView::Absent | GateView::NotRun if evidence.signals.contradicted => plain(
+        GateView::NotRun if evidence.signals.contradicted => plain(
             Outcome::NoSigil,
             "the agent reported done, but wrote that it did not finish, and there is no gate",
         ),
-        GateView::Absent | GateView::NotRun => Verdict::done(),
+        GateView::NotRun => Verdict::done(),
     }
 }
 
 fn not_committed(failure: &CommitFailure) -> Verdict {
     match failure {
-        CommitFailure::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
+        CommitFailure::Interrupted => {
+            error(ErrorType::Interrupted, "interrupted while the work was being committed")
+        }
         CommitFailure::GitFault { why, .. } => {
             error(ErrorType::Spawn, &format!("cannot commit the work: {why}"))
         }
@@ -286,7 +288,7 @@ mod tests {
         let signalled = report(Ending::Completed, DONE);
         let silent = report(Ending::Completed, "all good");
         assert_eq!(judge(&signalled, Stop::Exited, GateView::Ran(&pass)), (Outcome::Done, None, true));
-        assert_eq!(judge(&signalled, Stop::Exited, GateView::Absent), (Outcome::Done, None, true));
+        assert_eq!(judge(&signalled, Stop::Exited, GateView::NotRun), (Outcome::Done, None, true));
         // OUT-02
         assert_eq!(
             judge(&signalled, Stop::Exited, GateView::Ran(&fail)),
@@ -399,7 +401,7 @@ mod tests {
     fn denied_tools_matter_only_when_the_attempt_is_not_done() {
         let mut denied = report(Ending::Completed, DONE);
         denied.denials = vec!["Bash".into()];
-        assert_eq!(judge(&denied, Stop::Exited, GateView::Absent).0, Outcome::Done);
+        assert_eq!(judge(&denied, Stop::Exited, GateView::NotRun).0, Outcome::Done);
         denied.result_text = "could not".into();
         assert_eq!(
             judge(&denied, Stop::Exited, GateView::NotRun),
@@ -417,7 +419,7 @@ mod tests {
                 stop: Stop::Exited,
                 report: &report,
                 signals: &signals,
-                gate: GateView::Absent,
+                gate: GateView::NotRun,
                 green: Green::Ignored,
                 commit_failure: None,
             };
@@ -432,7 +434,7 @@ mod tests {
     fn sig_11_a_contradicted_done_needs_a_gate() {
         let doubtful = report(Ending::Completed, &format!("I could not complete this.\n\n{DONE}"));
         let pass = gate(GateOutcome::Passed);
-        assert_eq!(judge(&doubtful, Stop::Exited, GateView::Absent).0, Outcome::NoSigil);
+        assert_eq!(judge(&doubtful, Stop::Exited, GateView::NotRun).0, Outcome::NoSigil);
         assert_eq!(judge(&doubtful, Stop::Exited, GateView::Ran(&pass)).0, Outcome::Done);
     }
 }

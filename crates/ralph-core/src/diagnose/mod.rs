@@ -1,7 +1,7 @@
 //! What a command's output says of its failure: output in, [`Diagnosis`] out.
 //!
-//! The output is read once, line by line, while it streams. Every reader below sees every line, because what
-//! matters may stand anywhere; what each of them keeps is bounded. Fingerprint, report, error line, excerpt, the
+//! The output is read once, line by line, while it streams: the first 8 MiB, then the blocks that hold words of a
+//! failure, up to 16 MiB, and the end of what was skipped. What each reader keeps is bounded. Fingerprint, report, error line, excerpt, the
 //! analysis of several failures and the kind of an error are all views of the one diagnosis, so that they cannot
 //! disagree.
 

@@ -4,13 +4,15 @@ use rusqlite::{Connection, ToSql};
 
 use super::sql::{Changes, Statements, bind};
 use super::{
-    Lesson, NewFix, PlanChange, Random, RecoveryEnd, Result, agents_md, claims, experience, fixes, learnings,
-    plan_changes, runs, status,
+    Durability, Lesson, NewFix, PlanChange, Random, RecoveryEnd, Result, Store, agents_md, breaker, claims,
+    events, experience, fixes, learnings, plan, plan_changes, runs, status,
 };
 use crate::breaker::BreakerChange;
+use crate::decide::Standing;
 use crate::event::RunEvent;
 use crate::model::{
-    Attempt, AttemptCost, DoneBy, GateOutcome, NewLearning, Outcome, ReportRow, Status, TaskMetrics,
+    Attempt, AttemptCost, DoneBy, GateOutcome, NewLearning, Outcome, ReportRow, Status, TaskId, TaskMetrics,
+    Token,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +46,37 @@ pub struct Capture {
     /// A parent's own gate failed: it is now to be worked on itself.
     pub own_work: bool,
     pub events: Vec<RunEvent>,
+}
+
+impl Store {
+    /// Records an attempt: outcome, report, learnings, metrics, task status and events, all of it or nothing. `settle` is
+    /// told in the same transaction how the task stands and gives what is to be written. Refused when the
+    /// claim has moved: another process may have recorded the attempt.
+    pub fn capture(
+        &mut self,
+        task: &TaskId,
+        token: &Token,
+        random: Random<'_>,
+        settle: impl FnOnce(&Standing) -> Capture,
+    ) -> Result<Capture> {
+        self.write(Durability::Power, |tx| {
+            claims::refuse_moved(tx, task, token)?;
+            let standing = Standing {
+                metrics: plan::metrics(tx, task)?,
+                attempts_used: claims::attempts_used(tx, task)?,
+                breaker: breaker::standing(tx, task, token)?,
+            };
+            let mut capture = settle(&standing);
+            store(tx, &mut capture, random)?;
+            breaker::after(tx, &standing.breaker.root, &capture)?;
+            claims::give_up(tx, task, token)?;
+            status::settle(tx, capture.attempt.ended_at())?;
+            for event in &capture.events {
+                events::append(tx, event)?;
+            }
+            Ok(capture)
+        })
+    }
 }
 
 pub(super) fn store(tx: &Connection, capture: &mut Capture, random: Random<'_>) -> Result<()> {

@@ -4,12 +4,9 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use super::sql::{Changes, FromRow, Row, Statements, bind, record};
-use super::{
-    Capture, Durability, Owner, Random, Result, Store, breaker, capture, claims, events, plan, status,
-};
-use crate::decide::Standing;
+use super::{Durability, Owner, Result, Store, events, status};
 use crate::event::RunEvent;
-use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp, Token, names};
+use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp, names};
 
 #[derive(Clone, Debug)]
 pub struct NewRun {
@@ -181,35 +178,6 @@ impl Store {
 
     pub fn run_rates(&self, id: &RunId) -> Result<RunRates> {
         Ok(self.first("SELECT * FROM runs WHERE id = ?1", [id])?.unwrap_or_default())
-    }
-
-    /// Records an attempt: outcome, report, learnings, metrics, task status and events, all of it or nothing. `settle` is
-    /// told in the same transaction how the task stands and gives what is to be written. Whoever lost the claim has nothing
-    /// to say: another process may have recorded the attempt.
-    pub fn capture(
-        &mut self,
-        task: &TaskId,
-        token: &Token,
-        random: Random<'_>,
-        settle: impl FnOnce(&Standing) -> Capture,
-    ) -> Result<Capture> {
-        self.write(Durability::Power, |tx| {
-            claims::refuse_moved(tx, task, token)?;
-            let standing = Standing {
-                metrics: plan::metrics(tx, task)?,
-                attempts_used: claims::attempts_used(tx, task)?,
-                breaker: breaker::standing(tx, task, token)?,
-            };
-            let mut capture = settle(&standing);
-            capture::store(tx, &mut capture, random)?;
-            breaker::after(tx, &standing.breaker.root, &capture)?;
-            claims::give_up(tx, task, token)?;
-            status::settle(tx, capture.attempt.ended_at())?;
-            for event in &capture.events {
-                events::append(tx, event)?;
-            }
-            Ok(capture)
-        })
     }
 
     /// Asks a run to do something. `false` if it has ended, or was asked to stop and is now asked for less.

@@ -104,8 +104,7 @@ fn the_commit_field_is_the_message() {
 
 #[test]
 fn a_hook_that_refuses_the_commit_is_a_failed_gate_that_the_next_attempt_sees() {
-    let project =
-        project(&format!("{WORK}; [ -e fixed ] || touch fixed; {DONE}"), "commit = \"on-success\"");
+    let project = project(&format!("{WORK}; [ -e fixed ] || touch fixed; {DONE}"), "commit = \"on-success\"");
     hook(
         &project,
         "pre-commit",
