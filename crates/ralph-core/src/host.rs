@@ -6,6 +6,7 @@ use crate::model::Timestamp;
 use crate::store::{AtWork, Claim, Owner, RunRow};
 
 /// The inode that Linux gives the first pid namespace (`PROC_PID_INIT_INO`).
+#[cfg(target_os = "linux")]
 const MACHINE_NAMESPACE: &str = "4026531836";
 
 /// Whether the holder of a claim can still be at work.
@@ -21,6 +22,7 @@ pub enum Liveness {
 /// Answers questions about processes; tests bring their own.
 pub trait Host {
     fn owner(&self) -> Owner;
+    /// Whether that process still lives.
     fn liveness(&self, owner: &Owner) -> Liveness;
 }
 
@@ -37,6 +39,7 @@ pub struct ThisHost {
 }
 
 impl ThisHost {
+    /// Looks up the host's name.
     pub fn new() -> Self {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self { name }
@@ -93,8 +96,9 @@ pub fn is_inside(ancestors: impl IntoIterator<Item = Owner>, at_work: &AtWork) -
     false
 }
 
-/// The ancestors of this process, nearest first; none where they cannot be seen. Ralph and its guard adopt orphans, so
-/// whatever an attempt started has them among its ancestors, however it was started.
+/// The ancestors of this process, nearest first. Ralph and its guard adopt orphans, so whatever an attempt started has them
+/// among its ancestors, however it was started.
+#[cfg(target_os = "linux")]
 pub fn ancestors(host: &ThisHost) -> impl Iterator<Item = Owner> {
     let name = host.name.clone();
     let own = ProcessStat::read(std::process::id());
@@ -106,6 +110,12 @@ pub fn ancestors(host: &ThisHost) -> impl Iterator<Item = Owner> {
         pid: stat.pid,
         pid_started: start_mark(&stat.start),
     })
+}
+
+/// Elsewhere they cannot be seen.
+#[cfg(not(target_os = "linux"))]
+pub fn ancestors(_host: &ThisHost) -> impl Iterator<Item = Owner> {
+    std::iter::empty()
 }
 
 /// Whether a claim may be taken from its holder: its process here is dead, or its lease elsewhere is over. A live
@@ -127,15 +137,16 @@ fn is_gone(liveness: Liveness, expires_at: Option<Timestamp>, now: Timestamp) ->
     }
 }
 
-/// What `/proc` says of a process; only Linux has it.
+/// What `/proc` says of a process.
+#[cfg(target_os = "linux")]
 struct ProcessStat {
     pid: u32,
     state: String,
     parent: u32,
-    group: i32,
     start: String,
 }
 
+#[cfg(target_os = "linux")]
 impl ProcessStat {
     fn read(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -146,55 +157,57 @@ impl ProcessStat {
             pid,
             state: fields.next()?.to_owned(),
             parent: fields.next()?.parse().ok()?,
-            group: fields.next()?.parse().ok()?,
-            start: fields.nth(16)?.to_owned(),
+            start: fields.nth(17)?.to_owned(),
         })
     }
 }
 
-/// The command line of a process in a group other than its leader.
-pub(crate) fn other_process_in(group: i32) -> Option<String> {
-    let names = fs::read_dir("/proc").ok()?.flatten();
-    let mut ids = names.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    ids.find_map(|pid| {
-        let is_other = ProcessStat::read(pid)?.group == group && i64::from(pid) != i64::from(group);
-        let words = fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|_| is_other)?;
-        let line = String::from_utf8_lossy(&words).replace('\0', " ").trim().to_owned();
-        (!line.is_empty()).then_some(line)
-    })
-}
-
+#[cfg(target_os = "linux")]
 fn boot_id() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }
 
 /// The letter of a process's state.
+#[cfg(target_os = "linux")]
 pub(crate) fn process_state(pid: u32) -> Option<String> {
     ProcessStat::read(pid).map(|stat| stat.state)
 }
 
-/// Boot and start time of a process that is not a zombie; `None` if there is none, or it cannot be seen.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn process_state(_pid: u32) -> Option<String> {
+    None
+}
+
+/// Boot and start time of a process that is not a zombie; `None` if there is none.
+#[cfg(target_os = "linux")]
 fn process_start(pid: u32) -> Option<String> {
-    let stat = ProcessStat::read(pid).filter(|stat| !matches!(stat.state.as_str(), "Z" | "X"))?;
+    let stat = ProcessStat::read(pid)?;
+    if matches!(stat.state.as_str(), "Z" | "X") {
+        return None;
+    }
     Some(start_mark(&stat.start))
 }
 
 /// What tells a process from every other one that has or had its id: the boot, its start, and the pid namespace where that
 /// is not the machine's own.
+#[cfg(target_os = "linux")]
 fn start_mark(start: &str) -> String {
     let namespace = pid_namespace().map(|namespace| format!("@{namespace}"));
     format!("{}:{start}{}", boot_id(), namespace.unwrap_or_default())
 }
 
 /// This process's pid namespace, if it is another than the machine's own: in containers and sandboxes.
+#[cfg(target_os = "linux")]
 fn pid_namespace() -> Option<String> {
     let link = fs::read_link("/proc/self/ns/pid").ok()?;
-    let number = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?;
+    let link = link.to_str()?.to_owned();
+    let number = link.strip_prefix("pid:[")?.strip_suffix(']')?;
     (number != MACHINE_NAMESPACE).then(|| number.to_owned())
 }
 
 /// Whether a process was started since the last boot in another pid namespace, where the same id means another process.
+#[cfg(target_os = "linux")]
 fn is_of_other_namespace(pid_started: &str) -> bool {
     let (start, namespace) = match pid_started.split_once('@') {
         Some((start, namespace)) => (start, Some(namespace)),
@@ -202,6 +215,16 @@ fn is_of_other_namespace(pid_started: &str) -> bool {
     };
     let boot = start.split_once(':').map(|(boot, _)| boot);
     boot == Some(boot_id().as_str()) && namespace != pid_namespace().as_deref()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_other_namespace(_pid_started: &str) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+fn process_start(_pid: u32) -> Option<String> {
+    None
 }
 
 fn exists(pid: u32) -> Liveness {

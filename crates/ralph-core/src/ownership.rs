@@ -1,8 +1,10 @@
 //! Whose files a project consists of. Settings and templates run commands and speak to agents, so files that another user
 //! made or may change are not obeyed without consent.
 
+use std::fmt;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::project::Project;
 
@@ -20,6 +22,7 @@ pub struct User {
 impl User {
     /// The user of this process. `sudo_uid` is the variable by which sudo names the user who called it; it is believed only
     /// when root asks.
+    #[must_use]
     pub fn of_process(sudo_uid: Option<&str>) -> Self {
         Self::new(rustix::process::geteuid().as_raw(), sudo_uid)
     }
@@ -35,31 +38,58 @@ impl User {
 }
 
 /// Why a project is not obeyed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distrust {
-    #[error("{} belongs to another user (uid {owner})", path.display())]
+    /// The file belongs to another user.
     Foreign { path: PathBuf, owner: u32 },
-    #[error("{} is world-writable", path.display())]
+    /// Every user may change the file.
     WorldWritable { path: PathBuf },
 }
 
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign { path, owner } => {
+                write!(f, "{} belongs to another user (uid {owner})", path.display())
+            }
+            Self::WorldWritable { path } => {
+                write!(f, "{} is world-writable", path.display())
+            }
+        }
+    }
+}
+
+/// What `stat` says of a file.
+#[derive(Clone, Copy, Debug)]
+struct Facts {
+    owner: u32,
+    mode: u32,
+}
+
+impl From<Metadata> for Facts {
+    fn from(meta: Metadata) -> Self {
+        Self { owner: meta.uid(), mode: meta.mode() }
+    }
+}
+
 /// The first file of a project that is not to be obeyed.
+#[must_use]
 pub fn distrust(project: &Project, user: User) -> Option<Distrust> {
     obeyed(project).into_iter().find_map(|path| {
-        let own = path.symlink_metadata().ok()?.uid();
-        let target = path.metadata().ok().map(|meta| (meta.uid(), meta.mode()));
+        let own = path.symlink_metadata().ok()?.into();
+        let target = path.metadata().ok().map(Facts::from);
         judge(path, own, target, user)
     })
 }
 
-/// `own` is the owner of the file at the path itself; `target` owner and mode of what it leads to, if it is a link.
-fn judge(path: PathBuf, own: u32, target: Option<(u32, u32)>, user: User) -> Option<Distrust> {
-    let owners = [Some(own), target.map(|(owner, _)| owner)];
+/// `own` is the file at the path itself; `target` what it leads to, if it is a link.
+fn judge(path: PathBuf, own: Facts, target: Option<Facts>, user: User) -> Option<Distrust> {
+    let owners = [Some(own.owner), target.map(|target| target.owner)];
     if let Some(owner) = owners.into_iter().flatten().find(|owner| !user.is_obeyed(*owner)) {
         return Some(Distrust::Foreign { path, owner });
     }
     // The mode of a link itself means nothing.
-    let is_open = target.is_some_and(|(_, mode)| mode & WORLD_WRITABLE != 0);
+    let is_open = target.is_some_and(|target| target.mode & WORLD_WRITABLE != 0);
     is_open.then_some(Distrust::WorldWritable { path })
 }
 
@@ -70,12 +100,15 @@ fn obeyed(project: &Project) -> Vec<PathBuf> {
     let names = ["progress.db", "progress.db-wal", "progress.db-shm", "logs"];
     paths.extend(names.map(|name| dir.join(name)));
     for below in [project.templates(), dir.join("specs")] {
-        let entries = std::fs::read_dir(&below).into_iter().flatten().flatten();
-        let entries: Vec<PathBuf> = entries.take(MOST_FILES).map(|entry| entry.path()).collect();
-        paths.push(below);
-        paths.extend(entries);
+        paths.push(below.clone());
+        paths.extend(entries(&below));
     }
     paths
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.take(MOST_FILES).map(|entry| entry.path()).collect()
 }
 
 #[cfg(test)]
@@ -83,7 +116,8 @@ mod tests {
     use super::*;
 
     fn judged(own: (u32, u32), target: Option<(u32, u32)>, user: User) -> Option<Distrust> {
-        judge("f".into(), own.0, target, user)
+        let facts = |(owner, mode)| Facts { owner, mode };
+        judge("f".into(), facts(own), target.map(facts), user)
     }
 
     #[test]

@@ -31,9 +31,9 @@ pub(super) struct Pipes<'p> {
 }
 
 impl<'p> Pipes<'p> {
-    pub(super) fn of(child: &mut dyn Supervised, prompt: &'p [u8]) -> Self {
+    pub(super) fn of(child: &mut dyn Supervised, prompt: &'p str) -> Self {
         let ends = child.take_streams();
-        let stdin = ends.stdin.map(|pipe| (File::from(pipe), prompt));
+        let stdin = ends.stdin.map(|pipe| (File::from(pipe), prompt.as_bytes()));
         if let Some((pipe, _)) = &stdin {
             // A child that does not read its prompt must not hold us up.
             let _ = fcntl_getfl(pipe).and_then(|flags| fcntl_setfl(pipe, flags | OFlags::NONBLOCK));
@@ -131,7 +131,7 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut pipes = Pipes::of(&mut child, b"go\n");
+        let mut pipes = Pipes::of(&mut child, "go\n");
         while pipes.stdin.is_some() {
             struct Nobody;
             impl Watch for Nobody {

@@ -168,8 +168,7 @@ pub fn run_below(
         },
         None => Box::new(command(launch).spawn().map_err(failed)?),
     };
-    let mut ended =
-        run_to_end(child.as_mut(), launch.stdin.as_bytes(), limits, interrupt, watch, LeftOvers::AreEnded);
+    let mut ended = run_to_end(child.as_mut(), &launch.stdin, limits, interrupt, watch, LeftOvers::AreEnded);
     ended.stop = match ended.stop {
         Stop::Exited if was_told_to_stop(ended.exit) && soon(interrupt) => Stop::Interrupted,
         stop => stop,
@@ -190,7 +189,7 @@ pub fn run_exempt(
     end_with_us(&mut command);
     let failed = |source| SpawnError { program: launch.program.clone(), source };
     let mut exempt = ExemptChild::start(&mut command, Exemption::WithDescendants).map_err(failed)?;
-    Ok(run_to_end(exempt.child(), launch.stdin.as_bytes(), limits, interrupt, watch, LeftOvers::AreLeft))
+    Ok(run_to_end(exempt.child(), &launch.stdin, limits, interrupt, watch, LeftOvers::AreLeft))
 }
 
 /// Has the kernel send TERM to the process when the thread that starts it is gone, be it by kill -9 of Ralph. That thread
@@ -216,7 +215,7 @@ pub(crate) enum LeftOvers {
 /// Supervises a child until it has ended, and takes note of its end.
 pub(crate) fn run_to_end(
     child: &mut dyn Supervised,
-    stdin: &[u8],
+    stdin: &str,
     limits: &ProcessLimits,
     interrupt: &Interrupt,
     watch: &mut dyn Watch,

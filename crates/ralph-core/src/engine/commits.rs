@@ -52,9 +52,11 @@ impl WorkTree {
             message: &commit_message(task.commit.as_deref(), key, &task.title),
             env: run.child_variables(claimed),
             timeout: self.settings.commit_timeout,
+            grace: run.settings.grace,
         };
+        let interrupt = run.interrupt.clone();
         let mut watch = IntentRecorder { run, claimed, error: None };
-        let committed = git.commit(&order, &mut watch);
+        let committed = git.commit(&order, &interrupt, &mut watch);
         if let Some(error) = watch.error {
             return Err(error.into());
         }

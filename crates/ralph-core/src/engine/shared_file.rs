@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::run_end::Halt;
-use crate::files::{Swap, merge, tick_in_place};
+use crate::files::{InPlace, Swap, merge, tick_in_place};
 use crate::store::StoreError;
 
 /// How often a file that others keep writing is tried again.
@@ -66,7 +66,7 @@ pub(super) fn edit<T>(
         |expected, text| {
             // Ticks need no exchange, to which what somebody writes at the same time could be lost.
             if let Some(expected) = expected
-                && tick_in_place(path, expected, text)?
+                && tick_in_place(path, expected, text)? == InPlace::Written
             {
                 return Ok(Some(expected.to_vec()));
             }

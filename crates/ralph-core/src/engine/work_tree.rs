@@ -9,7 +9,7 @@ use super::run_end::{EngineError, Result, StopRun};
 use super::settings::{CommitWhen, GitSettings, OnDirty};
 use crate::event::EventKind;
 use crate::evidence::CommitFailure;
-use crate::git::{BranchOutcome, Git, GitError, GitLimits, Kept, Snapshot, Wants};
+use crate::git::{BranchOutcome, Git, GitError, GitLimits, Kept, Snapshot, Wants, Weight};
 use crate::model::{GitRecord, LeftoverFile, Status, TaskId};
 use crate::store::{Claimed, Store, StoreError};
 use crate::text::{few, one_line};
@@ -106,12 +106,14 @@ impl WorkTree {
         };
         // Trouble that attempts would only find out one by one.
         for obstacle in git.obstacles(self.settings.wants()).map_err(cannot_start)? {
-            let (message, fix) = (obstacle.message, obstacle.fix);
-            if obstacle.stops {
-                let hint = format!("{fix}; then `ralph run` again");
-                return Err(StopRun::error(message).with_hint(hint).into());
+            let fix = obstacle.fix();
+            match obstacle.weight() {
+                Weight::Stops => {
+                    let hint = format!("{fix}; then `ralph run` again");
+                    return Err(StopRun::error(obstacle.to_string()).with_hint(hint).into());
+                }
+                Weight::Hinders => run.warn(format!("{obstacle}; {fix}"))?,
             }
-            run.warn(format!("{message}; {fix}"))?;
         }
         if let Some(branch) = self.settings.branch.clone() {
             let there = git.branch().as_deref() == Some(branch.as_str());

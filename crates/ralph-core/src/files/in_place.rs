@@ -15,31 +15,48 @@ use super::open::{Limit, Links, open_as, read_all};
 /// Bytes on each side of a box that must be as they were.
 const AROUND: usize = 24;
 
+/// Whether boxes were ticked in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InPlace {
+    Written,
+    /// More than boxes differ, or somebody changed what is there: the file has to be exchanged for another.
+    NotPossible,
+}
+
 /// Makes `new` of `expected` where both differ in boxes (`[ ]`, `[x]`) alone and the file still begins with `expected`. What
-/// somebody appended meanwhile stays. `false` where more differs, or somebody rewrites the file just now: it has to be
-/// exchanged for another then.
-pub fn tick_in_place(path: &Path, expected: &[u8], new: &[u8]) -> io::Result<bool> {
+/// somebody appended meanwhile stays.
+pub fn tick_in_place(path: &Path, expected: &[u8], new: &[u8]) -> io::Result<InPlace> {
     let Some(boxes) = boxes(expected, new) else {
-        return Ok(false);
+        return Ok(InPlace::NotPossible);
     };
     let file = open_as(path, Links::Refuse, OFlags::RDWR)?;
     if !read_all(file.try_clone()?, Limit::TEXT)?.starts_with(expected) {
-        return Ok(false);
+        return Ok(InPlace::NotPossible);
     }
-    for at in &boxes {
-        if !holds(&file, *at, expected)? {
-            return Ok(false);
+    let mut written = Vec::new();
+    let mut whole = true;
+    for at in boxes {
+        whole = holds(&file, at, expected)?;
+        if !whole {
+            break;
         }
-        file.write_all_at(new.get(*at..=*at).unwrap_or_default(), *at as u64)?;
+        put(&file, at, new)?;
+        written.push(at);
     }
     file.sync_data()?;
     // Somebody may have rewritten the file between the look and the tick, or put another in its place.
-    for at in boxes {
-        if !holds(&file, at, new)? {
-            return Ok(false);
+    for at in &written {
+        whole &= holds(&file, *at, new)?;
+    }
+    if whole && is_at(&file, path) {
+        return Ok(InPlace::Written);
+    }
+    for at in written {
+        if holds(&file, at, new)? {
+            put(&file, at, expected)?;
         }
     }
-    Ok(is_at(&file, path))
+    Ok(InPlace::NotPossible)
 }
 
 /// Where both differ, if they do in boxes alone.
@@ -75,6 +92,11 @@ fn holds(file: &File, at: usize, text: &[u8]) -> io::Result<bool> {
     }
 }
 
+fn put(file: &File, at: usize, text: &[u8]) -> io::Result<()> {
+    let byte = text.get(at..=at).unwrap_or_default();
+    file.write_all_at(byte, at as u64)
+}
+
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
@@ -99,7 +121,7 @@ mod tests {
     const OPEN: &str = "- [ ] 1.1 a\n- [X] 1.2 b\n- [ ] 1.3 c\n";
     const TICKED: &str = "- [x] 1.1 a\n- [ ] 1.2 b\n- [x] 1.3 c\n";
 
-    fn tick(path: &Path, expected: &str, new: &str) -> bool {
+    fn tick(path: &Path, expected: &str, new: &str) -> InPlace {
         tick_in_place(path, expected.as_bytes(), new.as_bytes()).unwrap()
     }
 
@@ -110,7 +132,7 @@ mod tests {
         // Who has it open already and appends later loses nothing.
         let mut person = File::options().append(true).open(&path).unwrap();
         person.write_all(b"Early.\n").unwrap();
-        assert!(tick(&path, OPEN, TICKED));
+        assert_eq!(tick(&path, OPEN, TICKED), InPlace::Written);
         person.write_all(b"Late.\n").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, format!("{TICKED}Early.\nLate.\n"));
@@ -129,7 +151,7 @@ mod tests {
             ("", OPEN, TICKED),
         ] {
             let (_dir, path) = file(there);
-            assert!(!tick(&path, expected, new));
+            assert_eq!(tick(&path, expected, new), InPlace::NotPossible);
             assert_eq!(std::fs::read_to_string(&path).unwrap(), there);
         }
     }

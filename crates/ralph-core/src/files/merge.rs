@@ -5,12 +5,13 @@ use std::ops::Range;
 
 /// What becomes of `base` when both `one` and `other` were made from it. Where both changed the same lines, those of `one`
 /// stand first and no line of either is lost.
+#[must_use]
 pub fn merge(base: &[u8], one: &[u8], other: &[u8]) -> Vec<u8> {
     let [base, one, other] = [base, one, other].map(lines);
-    let (first, second) = match (Change::between(&base, &one), Change::between(&base, &other)) {
-        (Some(first), Some(second)) => (first, second),
-        (None, _) => return other.concat(),
-        (_, None) => return one.concat(),
+    let (first, second) = (Change::between(&base, &one), Change::between(&base, &other));
+    let (Some(first), Some(second)) = (first, second) else {
+        let unchanged = Change::between(&base, &one).is_none();
+        return if unchanged { other } else { one }.concat();
     };
     let mut out = Vec::new();
     let mut put = |lines: &[&[u8]]| lines.iter().for_each(|line| put_line(&mut out, line));

@@ -1,8 +1,8 @@
 //! Files that people and other programs read: replaced as a whole, never in part.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -14,18 +14,20 @@ mod open;
 pub mod private;
 mod swap;
 
-pub use in_place::tick_in_place;
+pub use in_place::{InPlace, tick_in_place};
 pub use merge::merge;
 pub use open::{Limit, Links, RealPaths, Refused, open, read, read_text, resolve};
 pub(crate) use open::{create_anew, open_as, read_all, refuse_irregular};
 pub use swap::{Cleared, Swap, recover, unguessable};
 
+/// Between two looks at a lock.
 const NAP: Duration = Duration::from_millis(2);
 
 /// How the names of files begin that are being written.
 const UNFINISHED: &str = ".ralph-new.";
 
 /// Whether a path is that of a file on its way to take another's place.
+#[must_use]
 pub fn is_temporary(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.starts_with(UNFINISHED) || name.starts_with(swap::WAITING)
@@ -40,6 +42,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// A temporary file with this in it, on the disk, with the permissions of the one it is to replace.
 fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut file = match std::fs::metadata(path) {
         Ok(known) => {
@@ -49,7 +52,7 @@ fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
             file
         }
         // A new file gets what the umask leaves, as from any other program.
-        Err(_) => temporary(dir, 0o666)?,
+        Err(_) => temporary().permissions(std::fs::Permissions::from_mode(0o666)).tempfile_in(dir)?,
     };
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -58,27 +61,32 @@ fn beside(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
 
 /// A file that is recognised as ours while it is on its way to take another's place.
 pub(crate) fn temporary_in(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
-    temporary(dir, 0o600)
+    temporary().tempfile_in(dir)
 }
 
-fn temporary(dir: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
-    // By its number others see whether its writer is dead.
-    let prefix = format!("{UNFINISHED}{}.", std::process::id());
-    tempfile::Builder::new().prefix(&prefix).permissions(Permissions::from_mode(mode)).tempfile_in(dir)
+fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix());
+    builder
 }
 
-/// What a text looks like, in a few characters.
+fn prefix() -> &'static str {
+    static PREFIX: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    PREFIX.get_or_init(|| format!("{UNFINISHED}{}.", std::process::id()))
+}
+
+/// What a text looks like, in a few characters: FNV-1a, for what is stored must mean the same to every build.
+#[must_use]
 pub fn digest(text: &str) -> String {
-    format!("{:016x}", fnv(text.as_bytes()))
-}
-
-/// FNV-1a: what is stored must mean the same to every build.
-pub(crate) fn fnv(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
 }
 
 /// The same for large texts: eight bytes at a time.
+#[must_use]
 pub fn quick_digest(text: &str) -> String {
     format!("{:016x}", swap::mark(text.as_bytes()))
 }
@@ -87,6 +95,7 @@ pub fn quick_digest(text: &str) -> String {
 pub type Stamp = Option<(SystemTime, u64)>;
 
 /// How a file looks on the disk.
+#[must_use]
 pub fn stamp(path: &Path) -> Stamp {
     let meta = std::fs::metadata(path).ok()?;
     // The time of the last change, which no program can set: an agent can give a file any time of modification.
@@ -121,7 +130,8 @@ impl Lock {
 /// Opens the file of a lock, which must be this user's: whoever can open it can hold it forever. What is not is replaced,
 /// which the owner of the directory may do.
 fn open_lock(path: &Path) -> io::Result<File> {
-    match open_own(path) {
+    let opened = open_own(path);
+    match opened {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             std::fs::remove_file(path)?;
             open_own(path)
@@ -133,6 +143,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
 /// Opens a private file of this user or of root, and makes it where there is none. A link at the end of the path is refused:
 /// it may lead to a file of somebody else. The directory was resolved before.
 fn open_own(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::MetadataExt;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW;
     let file = open_as(path, Links::Follow, flags)?;
     let meta = file.metadata()?;

@@ -5,9 +5,8 @@
 //! and is read up to a limit, even if it grows meanwhile.
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
@@ -81,10 +80,15 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
 /// The same with further flags.
 pub(crate) fn open_as(path: &Path, links: Links, flags: OFlags) -> io::Result<File> {
     // Opening some devices does something already.
-    regular_or_none(match links {
+    let meta = match links {
         Links::Follow => std::fs::metadata(path),
         Links::Refuse => std::fs::symlink_metadata(path),
-    })?;
+    };
+    match meta {
+        Ok(meta) => regular(FileType::from_raw_mode(std::os::unix::fs::MetadataExt::mode(&meta)))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
     let flags = flags | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let opened = match links {
         Links::Follow => rustix::fs::open(path, flags, Mode::from_raw_mode(0o600)),
@@ -102,20 +106,22 @@ pub(crate) fn open_as(path: &Path, links: Links, flags: OFlags) -> io::Result<Fi
 }
 
 /// Opens a file no part of whose path is a link.
+#[cfg(target_os = "linux")]
 fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{CWD, ResolveFlags, openat2};
-        let mode = match flags.contains(OFlags::CREATE) {
-            true => Mode::from_raw_mode(0o600),
-            false => Mode::empty(),
-        };
-        match openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS) {
-            // An old kernel, or a sandbox that does not know the call.
-            Err(Errno::NOSYS | Errno::PERM) => {}
-            opened => return opened,
-        }
+    use rustix::fs::{CWD, ResolveFlags, openat2};
+    let mode = match flags.contains(OFlags::CREATE) {
+        true => Mode::from_raw_mode(0o600),
+        false => Mode::empty(),
+    };
+    match openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS) {
+        // An old kernel, or a sandbox that does not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => open_looking_at_each_part(path, flags),
+        opened => opened,
     }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     open_looking_at_each_part(path, flags)
 }
 
@@ -128,12 +134,8 @@ fn open_looking_at_each_part(path: &Path, flags: OFlags) -> rustix::io::Result<r
 
 /// Refuses what is at a path unless it is a regular file or nothing.
 pub(crate) fn refuse_irregular(path: &Path) -> io::Result<()> {
-    regular_or_none(std::fs::symlink_metadata(path))
-}
-
-fn regular_or_none(meta: io::Result<Metadata>) -> io::Result<()> {
-    match meta {
-        Ok(meta) => Ok(regular(FileType::from_raw_mode(meta.mode()))?),
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) => Ok(regular(FileType::from_raw_mode(std::os::unix::fs::MetadataExt::mode(&meta)))?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
@@ -199,10 +201,13 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
                 return Err(Refused::Dangling.into());
             }
             match (path.parent(), path.file_name()) {
-                (Some(parent), Some(name)) if parent.as_os_str().is_empty() => {
-                    Ok(resolve(Path::new("."))?.join(name))
+                (Some(parent), Some(name)) if parent != path => {
+                    let parent = match parent.as_os_str().is_empty() {
+                        true => Path::new("."),
+                        false => parent,
+                    };
+                    Ok(resolve(parent)?.join(name))
                 }
-                (Some(parent), Some(name)) => Ok(resolve(parent)?.join(name)),
                 _ => Err(error),
             }
         }

@@ -26,9 +26,6 @@ pub(super) const WAITING: &str = ".ralph-swap.";
 const SAVED: &str = "ralph-saved";
 /// How often a file that others keep writing is tried again.
 const MOST_ROUNDS: u32 = 20;
-/// How long those who have a swapped-out text open for writing are waited for.
-const WRITER_PATIENCE: Duration = Duration::from_millis(200);
-const WRITER_NAP: Duration = Duration::from_millis(1);
 
 /// Replaces one file, once or several times over. What others wrote in between stays on the disk until `done`.
 #[derive(Debug)]
@@ -76,6 +73,7 @@ impl Text {
 
 impl<'a> Swap<'a> {
     /// For the file at this path, which has no links in it.
+    #[must_use]
     pub fn new(path: &'a Path) -> Self {
         Self { path, kept: Vec::new() }
     }
@@ -98,11 +96,11 @@ impl<'a> Swap<'a> {
         let waiting = self.path.with_file_name(waiting_name(self.path, expected, bytes));
         file.persist_noclobber(&waiting).map_err(|error| error.error)?;
         match exchange(&waiting, self.path) {
-            Ok(Some(was)) => {
+            Ok(Exchanged::Was(was)) => {
                 self.kept.push(Kept { path: waiting, known: Text::of(&was) });
                 Ok(Some(was))
             }
-            Ok(None) => {
+            Ok(Exchanged::Gone) => {
                 // The file was deleted a moment ago.
                 std::fs::rename(&waiting, self.path)?;
                 Ok(None)
@@ -178,22 +176,29 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What was in the file, which has the waiting text now; none where there is no file.
-fn exchange(waiting: &Path, path: &Path) -> io::Result<Option<Vec<u8>>> {
+enum Exchanged {
+    Was(Vec<u8>),
+    Gone,
+}
+
+fn exchange(waiting: &Path, path: &Path) -> io::Result<Exchanged> {
     let swap = || renameat_with(CWD, waiting, CWD, path, RenameFlags::EXCHANGE);
     match swap() {
-        Ok(()) => read(waiting, Links::Refuse, Limit::TEXT).map(Some).or_else(|error| {
-            // Somebody put something else in the file's place a moment ago. It is theirs.
-            swap()?;
-            Err(error)
-        }),
-        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Ok(()) => match read(waiting, Links::Refuse, Limit::TEXT) {
+            Ok(was) => Ok(Exchanged::Was(was)),
+            Err(error) => {
+                // Somebody put something else in the file's place a moment ago. It is theirs.
+                swap()?;
+                Err(error)
+            }
+        },
+        Err(rustix::io::Errno::NOENT) => Ok(Exchanged::Gone),
         // File systems that cannot exchange names: the window is small.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
             let before = read(path, Links::Refuse, Limit::TEXT)?;
             std::fs::rename(waiting, path)?;
             io::Write::write_all(&mut File::create_new(waiting)?, &before)?;
-            Ok(Some(before))
+            Ok(Exchanged::Was(before))
         }
         Err(error) => Err(error.into()),
     }
@@ -272,6 +277,7 @@ fn waiting_name(path: &Path, before: &[u8], after: &[u8]) -> OsString {
 }
 
 /// Sixteen characters for a name that nobody can guess.
+#[must_use]
 pub fn unguessable() -> String {
     // Keyed by the system's randomness, anew each time.
     format!("{:016x}", RandomState::new().hash_one(0_u8))
@@ -293,12 +299,21 @@ pub(super) fn mark(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ bytes.len() as u64;
     for chunk in bytes.chunks(8) {
         let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
+        for (to, from) in word.iter_mut().zip(chunk) {
+            *to = *from;
+        }
         hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
         hash ^= hash >> 29;
     }
     hash
 }
+
+// Who opened a file before it was exchanged for another writes into the one that was swapped out. Its text is complete
+// only when nobody can write into it any more.
+
+/// How long those who write are waited for.
+const WRITER_PATIENCE: Duration = Duration::from_millis(200);
+const WRITER_NAP: Duration = Duration::from_millis(1);
 
 /// Waits until nobody has the file open for writing; whether that came true. `file` must be open for reading only.
 fn writers_are_gone(file: &File) -> bool {

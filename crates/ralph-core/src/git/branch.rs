@@ -1,8 +1,14 @@
 //! The branch a run works on, and operations of git that somebody began and did not finish.
 
+use std::path::Path;
+
+use super::call::zero_separated;
 use super::paths::RepoPath;
 use super::{Git, GitError};
 use crate::text::{code_line, one_line};
+
+/// How many files a message names.
+const MOST_NAMED: usize = 20;
 
 /// How the branch came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,26 +43,47 @@ const TRACES: [(&str, Unfinished); 7] = [
 ];
 
 impl Unfinished {
-    /// What people call it, what they type to abort it (two commands with backticks between them for a rebase), and what
-    /// ends it and leaves the files as they are, but for those of a rebase.
-    fn words(self) -> (&'static str, &'static str, &'static [&'static str]) {
+    /// What is unfinished in the working tree of this git directory.
+    pub(super) fn find(git_dir: &Path) -> Option<Self> {
+        let mut traces = TRACES.iter();
+        let found = traces.find(|(trace, _)| git_dir.join(trace).exists());
+        found.map(|(_, unfinished)| *unfinished)
+    }
+
+    /// What a person types to abort it; two commands with backticks between them for a rebase.
+    pub(super) fn aborted_by(self) -> &'static str {
         match self {
-            Self::Rebase => ("a rebase", "git rebase --abort` or `git am --abort", &["rebase", "--abort"]),
-            Self::Merge => ("a merge", "git merge --abort", &["merge", "--quit"]),
-            Self::CherryPick => ("a cherry-pick", "git cherry-pick --abort", &["cherry-pick", "--quit"]),
-            Self::Revert => ("a revert", "git revert --abort", &["revert", "--quit"]),
-            Self::Bisect => ("a bisection", "git bisect reset", &["bisect", "reset", "HEAD"]),
+            Self::Rebase => "git rebase --abort` or `git am --abort",
+            Self::Merge => "git merge --abort",
+            Self::CherryPick => "git cherry-pick --abort",
+            Self::Revert => "git revert --abort",
+            Self::Bisect => "git bisect reset",
         }
     }
 
-    pub(super) fn aborted_by(self) -> &'static str {
-        self.words().1
+    /// What ends it and leaves the files as they are, but for those of a rebase.
+    fn ended_by(self, git_dir: &Path) -> &'static [&'static str] {
+        let applies = git_dir.join("rebase-apply/applying").exists();
+        match self {
+            Self::Rebase if applies => &["am", "--abort"],
+            Self::Rebase => &["rebase", "--abort"],
+            Self::Merge => &["merge", "--quit"],
+            Self::CherryPick => &["cherry-pick", "--quit"],
+            Self::Revert => &["revert", "--quit"],
+            Self::Bisect => &["bisect", "reset", "HEAD"],
+        }
     }
 }
 
 impl std::fmt::Display for Unfinished {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.words().0)
+        f.write_str(match self {
+            Self::Rebase => "a rebase",
+            Self::Merge => "a merge",
+            Self::CherryPick => "a cherry-pick",
+            Self::Revert => "a revert",
+            Self::Bisect => "a bisection",
+        })
     }
 }
 
@@ -106,16 +133,15 @@ impl Git {
         if output.success() || repository.branch()?.as_ref() == Some(&full) {
             return Ok(outcome);
         }
-        // Git lists files each on a line of its own after a tab.
-        let files = output.stderr.lines().filter_map(|line| line.strip_prefix('\t'));
-        let files: Vec<String> = files.map(|file| code_line(file, 200)).collect();
-        Err(match files.is_empty() {
-            true => GitError::Refused {
+        let message = output.error_text();
+        let files = listed_files(&message);
+        if files.is_empty() {
+            return Err(GitError::Refused {
                 command: format!("checkout {name}"),
-                message: one_line(&output.stderr, 200),
-            },
-            false => GitError::BranchInTheWay { branch: name.to_owned(), files },
-        })
+                message: one_line(&message, 200),
+            });
+        }
+        Err(GitError::BranchInTheWay { branch: name.to_owned(), files })
     }
 
     /// Whether a branch can have that name and is then meant by it: `@` and `HEAD` mean the commit that is checked out.
@@ -132,36 +158,49 @@ impl Git {
 
     /// What somebody began with git and did not finish: nothing can be committed or rolled back then.
     pub fn unfinished(&self) -> Result<Option<Unfinished>, GitError> {
-        let git_dir = &self.repository()?.git_dir;
-        let found = TRACES.iter().find(|(trace, _)| git_dir.join(trace).exists());
-        Ok(found.map(|(_, unfinished)| *unfinished))
+        Ok(Unfinished::find(&self.repository()?.git_dir))
     }
 
     /// Ends what somebody began with git and did not finish; what it was. Files stay as they are, but for those of a
     /// rebase: they are those of the branch again, which nobody could get back to otherwise.
     pub fn end_unfinished(&self) -> Result<Option<Unfinished>, GitError> {
         let repository = self.repository()?;
-        let Some(first) = self.unfinished()? else {
-            return Ok(None);
-        };
+        let first = Unfinished::find(&repository.git_dir);
         // One may hide another.
         for _ in 0..TRACES.len() {
-            let Some(unfinished) = self.unfinished()? else {
+            let Some(unfinished) = Unfinished::find(&repository.git_dir) else {
                 break;
             };
-            let words = match repository.git_dir.join("rebase-apply/applying").exists() {
-                true => &["am", "--abort"],
-                false => unfinished.words().2,
-            };
+            let words = unfinished.ended_by(&repository.git_dir);
             repository.change(words).without_hooks().run()?;
         }
         self.settled()?;
-        // With conflicts in the index neither agents nor people could commit anything.
-        let call = repository.query(&["diff", "--no-ext-diff", "--no-textconv"]);
-        let unmerged: Vec<RepoPath> = call.args(["--name-only", "--diff-filter=U", "-z"]).paths()?;
-        repository.reset_index(&unmerged)?;
-        Ok(Some(first))
+        if first.is_some() {
+            self.resolve_conflicts()?;
+        }
+        Ok(first)
     }
+
+    /// Takes conflicts out of the index, with which neither agents nor people could commit anything.
+    fn resolve_conflicts(&self) -> Result<(), GitError> {
+        let repository = self.repository()?;
+        let call = repository.query(&["diff", "--no-ext-diff", "--no-textconv"]);
+        let unmerged = call.args(&["--name-only", "--diff-filter=U", "-z"]).run()?;
+        let unmerged: Vec<RepoPath> = zero_separated(&unmerged).map(<[u8]>::to_vec).collect();
+        repository.reset_index(&unmerged)
+    }
+}
+
+/// The files git lists, each on a line of its own after a tab.
+fn listed_files(message: &str) -> Vec<String> {
+    let files = message.lines().filter_map(|line| line.strip_prefix('\t'));
+    let mut files: Vec<String> = files.map(|file| code_line(file, 200)).collect();
+    let over = files.len().saturating_sub(MOST_NAMED);
+    files.truncate(MOST_NAMED);
+    if over > 0 {
+        files.push(format!("and {over} more"));
+    }
+    files
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Running the git program: always in the same environment, with a deadline, and so that it can be interrupted.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,30 +12,25 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process_group};
 
-use super::repository::{RULES, Repository, is_special};
+use super::repository::Repository;
 use super::{GitError, GitFault};
-use crate::agent::{
-    self, BoundedText, Exit, Interrupt, LeftOvers, ProcessLimits, Signal, Stop, Stream, Watch,
-};
-use crate::text::{mask_secrets, one_line};
+use crate::agent::{self, Exit, Interrupt, LeftOvers, ProcessLimits, Signal, Stop, Stream, Watch};
 
 /// How long git has to remove its locks after TERM.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long before its deadline a call is probed for what it is waiting for.
 const PROBE: Duration = Duration::from_millis(300);
-/// How much of what git and hooks print for people is kept, of its beginning and of its end.
-pub(super) const PRINTED: usize = 8 * 1024;
+/// How much of git's error output is kept.
+const STDERR: usize = 64 * 1024;
 /// A query may take this many times as long as the slowest one so far.
 const TIMES_SLOWEST: u32 = 5;
 /// A query gets a second more for each of these in the index.
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 /// How long a call may go on after the first signal to stop; the second one ends it at once.
 const AFTER_SIGNAL: Duration = Duration::from_secs(3);
-/// How many entries of the working tree are searched for the cause of a timeout.
-const MOST_ENTRIES: usize = 50_000;
 
 /// Where git looks for another index than the repository's.
-const INDEX_FILE: &str = "GIT_INDEX_FILE";
+pub(super) const INDEX_FILE: &str = "GIT_INDEX_FILE";
 
 /// Variables that are set in git hooks and by people; they would point git at another repository, or change the meaning
 /// of paths.
@@ -53,10 +49,6 @@ pub(super) const FOREIGN: [&str; 12] = [
     "GIT_ICASE_PATHSPECS",
 ];
 
-/// Settings of every call. Daemons and maintenance in the background would be taken for something an agent left behind.
-const SETTINGS: [(&str, &str); 3] =
-    [("core.fsmonitor", "false"), ("gc.auto", "0"), ("maintenance.auto", "false")];
-
 /// Who signs commits that only save work; these need no identity in git's configuration.
 const RALPH: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "Ralph"),
@@ -72,6 +64,7 @@ pub struct GitLimits {
     pub query: Duration,
     /// A call that writes an index, objects, references or files; it may run the filters of the repository.
     pub change: Duration,
+    /// Whether Ralph was told to stop.
     pub interrupt: Interrupt,
 }
 
@@ -98,23 +91,36 @@ pub(super) enum CallKind {
 /// What all calls in a repository share: limits, and the first fault, after which git is not called again.
 #[derive(Debug, Default)]
 pub(super) struct CallState {
-    pub(super) limits: GitLimits,
+    limits: GitLimits,
     /// The longest query so far, in milliseconds.
-    pub(super) slowest: AtomicU64,
-    pub(super) fault: OnceLock<GitFault>,
+    slowest: AtomicU64,
+    fault: OnceLock<GitFault>,
     /// A call was ended because Ralph is to stop: the next one gets no time of its own.
-    pub(super) interrupted: AtomicBool,
-    /// A commit was made and the index is being updated, which no signal interrupts; deadlines still hold.
-    pub(super) finishing: AtomicBool,
+    interrupted: AtomicBool,
+    /// A commit was made and the index is being updated, which no signal interrupts.
+    finishing: AtomicBool,
+}
+
+/// While this lives, calls of git are not interrupted.
+pub(super) struct Finishing<'c>(&'c CallState);
+
+impl Drop for Finishing<'_> {
+    fn drop(&mut self) {
+        self.0.finishing.store(false, Ordering::Relaxed);
+    }
 }
 
 impl CallState {
+    pub(super) fn new(limits: GitLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
     /// Whether git may be called at all.
     pub(super) fn check(&self) -> Result<(), GitError> {
         if let Some(fault) = self.fault.get() {
             return Err(fault.clone().into());
         }
-        if self.interrupted.load(Ordering::Relaxed) && !self.finishing.load(Ordering::Relaxed) {
+        if self.interrupted.load(Ordering::Relaxed) && !self.is_finishing() {
             return Err(GitError::Interrupted);
         }
         Ok(())
@@ -125,8 +131,30 @@ impl CallState {
         self.fault.get_or_init(|| fault).clone().into()
     }
 
+    pub(super) fn fault(&self) -> Option<GitFault> {
+        self.fault.get().cloned()
+    }
+
+    /// Until the result is dropped no signal interrupts a call; deadlines still hold.
+    pub(super) fn finish(&self) -> Finishing<'_> {
+        self.finishing.store(true, Ordering::Relaxed);
+        Finishing(self)
+    }
+
+    fn is_finishing(&self) -> bool {
+        self.finishing.load(Ordering::Relaxed)
+    }
+
     fn slowest(&self) -> Duration {
         Duration::from_millis(self.slowest.load(Ordering::Relaxed))
+    }
+
+    fn deadline(&self, kind: CallKind, index_bytes: u64) -> Duration {
+        match kind {
+            CallKind::Query => query_deadline(self.limits.query, index_bytes, self.slowest()),
+            CallKind::Change => self.limits.change,
+            CallKind::Commit(limit) => limit,
+        }
     }
 }
 
@@ -137,59 +165,58 @@ fn query_deadline(least: Duration, index_bytes: u64, slowest: Duration) -> Durat
 }
 
 /// One call of git, at the root of the working tree unless told otherwise.
-pub(super) struct Call<'c> {
-    repository: &'c Repository,
+pub(super) struct Call<'r> {
+    repository: &'r Repository,
     kind: CallKind,
     dir: PathBuf,
     /// How messages name the call.
     name: String,
+    config: Vec<String>,
     args: Vec<OsString>,
-    settings: Vec<(OsString, OsString)>,
     env: Vec<(OsString, OsString)>,
-    input: Vec<u8>,
-    /// Called many times a second. Who looks on that closely gets everything git prints as one text.
-    on_tick: Option<&'c mut dyn FnMut()>,
+    input: Option<Vec<u8>>,
 }
 
 /// What git printed and how it ended.
 #[derive(Debug)]
 pub(super) struct Output {
-    command: String,
-    pub(super) exit: Exit,
+    /// None if a signal ended it.
+    pub(super) code: Option<i32>,
     pub(super) stdout: Vec<u8>,
-    /// What it printed for people, without secrets.
-    pub(super) stderr: String,
+    pub(super) stderr: Vec<u8>,
 }
 
 impl Output {
     pub(super) fn success(&self) -> bool {
-        self.exit == Exit::Code(0)
+        self.code == Some(0)
     }
 
-    pub(super) fn refused(self) -> GitError {
-        GitError::Refused { command: self.command, message: one_line(&self.stderr, 200) }
+    pub(super) fn error_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
     }
 
-    fn succeeded(self) -> Result<Vec<u8>, GitError> {
+    fn succeeded(self, command: String) -> Result<Vec<u8>, GitError> {
         match self.success() {
             true => Ok(self.stdout),
-            false => Err(self.refused()),
+            false => {
+                Err(GitError::Refused { command, message: crate::text::one_line(&self.error_text(), 200) })
+            }
         }
     }
 }
 
-impl<'c> Call<'c> {
-    pub(super) fn new(repository: &'c Repository, kind: CallKind, args: &[&str]) -> Self {
+impl<'r> Call<'r> {
+    pub(super) fn new(repository: &'r Repository, kind: CallKind, args: &[&str]) -> Self {
         Self {
             repository,
             kind,
             dir: repository.top.clone(),
-            name: one_line(&args.join(" "), 120),
+            name: crate::text::one_line(&args.join(" "), 120),
+            // A daemon that stays would be taken for something an agent left behind.
+            config: vec!["core.fsmonitor=false".to_owned()],
             args: args.iter().map(OsString::from).collect(),
-            settings: SETTINGS.map(|(key, value)| (key.into(), value.into())).into(),
             env: Vec::new(),
-            input: Vec::new(),
-            on_tick: None,
+            input: None,
         }
     }
 
@@ -198,54 +225,54 @@ impl<'c> Call<'c> {
         self
     }
 
-    pub(super) fn setting(mut self, key: &str, value: &str) -> Self {
-        self.settings.push((key.into(), value.into()));
+    /// A setting for this call alone: `key=value`.
+    pub(super) fn config(mut self, setting: &str) -> Self {
+        self.config.push(setting.to_owned());
         self
     }
 
     /// Agents may have written hooks: none is run.
     pub(super) fn without_hooks(self) -> Self {
-        self.setting("core.hooksPath", "/dev/null")
+        self.config("core.hooksPath=/dev/null")
     }
 
-    pub(super) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
-        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+    pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
         self
     }
 
-    pub(super) fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.env.push((name.into(), value.into()));
+    pub(super) fn args(mut self, args: &[&str]) -> Self {
+        self.args.extend(args.iter().map(OsString::from));
         self
     }
 
-    pub(super) fn index(self, index: PathBuf) -> Self {
-        self.env(INDEX_FILE, index)
+    /// With another index than the repository's.
+    pub(super) fn index(mut self, index: &Path) -> Self {
+        self.env.push((INDEX_FILE.into(), index.into()));
+        self
+    }
+
+    /// A name such as `:(top)x` is only a name.
+    pub(super) fn literal_paths(mut self) -> Self {
+        self.env.push(("GIT_LITERAL_PATHSPECS".into(), "1".into()));
+        self
     }
 
     pub(super) fn signed_by_ralph(mut self) -> Self {
-        self.env.extend(RALPH.map(|(name, value)| (name.into(), value.into())));
+        let variables = RALPH.map(|(name, value)| (name.into(), value.into()));
+        self.env.extend(variables);
         self
     }
 
     pub(super) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.input = bytes.into();
-        self
-    }
-
-    /// With another limit than the other calls of a commit.
-    pub(super) fn within(mut self, limit: Duration) -> Self {
-        self.kind = CallKind::Commit(limit);
-        self
-    }
-
-    pub(super) fn on_tick(mut self, on_tick: &'c mut dyn FnMut()) -> Self {
-        self.on_tick = Some(on_tick);
+        self.input = Some(bytes.into());
         self
     }
 
     /// What it printed, if it succeeded.
     pub(super) fn run(self) -> Result<Vec<u8>, GitError> {
-        self.output()?.succeeded()
+        let name = self.name.clone();
+        self.output()?.succeeded(name)
     }
 
     /// What it printed as one line of text, if it succeeded.
@@ -254,102 +281,84 @@ impl<'c> Call<'c> {
         Ok(String::from_utf8_lossy(&out).trim_end().to_owned())
     }
 
-    /// The paths that it printed with `-z`, if it succeeded.
-    pub(super) fn paths<C: FromIterator<Vec<u8>>>(self) -> Result<C, GitError> {
-        let out = self.run()?;
-        Ok(zero_separated(&out).map(<[u8]>::to_vec).collect())
-    }
-
-    pub(super) fn output(self) -> Result<Output, GitError> {
-        self.guarded()?.spawn(Stdio::piped())
+    pub(super) fn output(mut self) -> Result<Output, GitError> {
+        self.guard()?;
+        self.spawn(Stdio::piped())
     }
 
     /// The same without asking which programs git may run: for that question itself, which runs none.
     pub(super) fn run_unguarded(self) -> Result<Vec<u8>, GitError> {
         self.repository.check()?;
-        self.spawn(Stdio::piped())?.succeeded()
+        let name = self.name.clone();
+        self.spawn(Stdio::piped())?.succeeded(name)
     }
 
     /// Lets it write its output into a file.
-    pub(super) fn write_to(self, file: File) -> Result<(), GitError> {
-        self.guarded()?.spawn(file.into())?.succeeded().map(drop)
+    pub(super) fn write_to(mut self, file: File) -> Result<(), GitError> {
+        self.guard()?;
+        let name = self.name.clone();
+        self.spawn(file.into())?.succeeded(name).map(drop)
     }
 
     /// Checks the repository's files, and turns off the programs that appeared since the run began.
-    fn guarded(mut self) -> Result<Self, GitError> {
+    fn guard(&mut self) -> Result<(), GitError> {
         self.repository.check()?;
-        if let Some(overrides) = self.repository.overrides(self.kind)? {
-            self.settings.extend(overrides);
-            // How missing objects are fetched depends on many settings, and could run anything.
-            self.env.push(("GIT_NO_LAZY_FETCH".into(), "1".into()));
-        }
-        Ok(self)
+        self.env.extend(self.repository.overrides(self.kind)?);
+        Ok(())
     }
 
-    fn command(&self) -> Command {
+    fn command(&mut self) -> Command {
         let mut command = Command::new(crate::which::git());
+        for setting in &self.config {
+            command.args(["-c", setting]);
+        }
         command
             .args(&self.args)
             .current_dir(&self.dir)
-            // Without a terminal, a program that asks for a passphrase fails at once.
+            // Reading must never get in the way of an agent's own git.
+            .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
-            .env_remove("GPG_TTY")
+            .env("LC_ALL", "C")
             // Ctrl-C is Ralph's to deal with.
             .process_group(0);
-        if self.on_tick.is_none() {
-            // Reading must never get in the way of an agent's own git.
-            command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
-        }
         // Filters that an agent defined run below git: they do not get Ralph's settings.
-        let settings = agent::own_settings().map(|(name, _)| name);
-        for name in settings.chain(FOREIGN.map(str::to_owned)) {
+        for name in FOREIGN {
             command.env_remove(name);
         }
-        // In variables a key can have any name, which it cannot behind `-c`.
-        let known = std::env::var("GIT_CONFIG_COUNT");
-        let first: usize = known.ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-        command.env("GIT_CONFIG_COUNT", (first + self.settings.len()).to_string());
-        for (n, (key, value)) in (first..).zip(&self.settings) {
-            command.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
+        for (name, _) in agent::own_settings() {
+            command.env_remove(name);
         }
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.envs(self.env.drain(..));
         command
     }
 
     /// Runs it to its end, or to the end of its time.
-    fn spawn(self, stdout: Stdio) -> Result<Output, GitError> {
-        let stdin = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
-        let mut child = self.command().stdin(stdin).stdout(stdout).stderr(Stdio::piped()).spawn()?;
-        let calls = &self.repository.calls;
-        let deadline = match self.kind {
-            CallKind::Query => {
-                query_deadline(calls.limits.query, self.repository.index_bytes(), calls.slowest())
-            }
-            CallKind::Change => calls.limits.change,
-            CallKind::Commit(limit) => limit,
+    fn spawn(mut self, stdout: Stdio) -> Result<Output, GitError> {
+        let stdin = match self.input.take() {
+            None => Stdio::null(),
+            Some(bytes) => held_in_memory(&bytes)?.into(),
         };
+        let mut command = self.command();
+        command.stdin(stdin).stdout(stdout).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let calls = &self.repository.calls;
+        let deadline = calls.deadline(self.kind, self.repository.index_bytes());
         let started = Instant::now();
-        // Hooks may leave servers behind.
-        let left_overs = if self.on_tick.is_some() { LeftOvers::AreEnded } else { LeftOvers::AreLeft };
         let mut watch = CallWatch {
             calls,
-            dir: self.dir,
+            dir: &self.dir,
             probe_at: started.checked_add(deadline.saturating_sub(PROBE)),
             waiting_for: None,
             told_to_stop: None,
             stop: Interrupt::default(),
             group: None,
-            on_tick: self.on_tick,
             stdout: Vec::new(),
-            printed: BoundedText::new(PRINTED, PRINTED),
+            stderr: Vec::new(),
         };
         let limits = ProcessLimits { wall: deadline, idle: None, grace: GRACE };
         let stop = watch.stop.clone();
-        let ended = agent::run_to_end(&mut child, &self.input, &limits, &stop, &mut watch, left_overs);
-        if left_overs == LeftOvers::AreEnded {
-            agent::end_left_overs(GRACE, &calls.limits.interrupt, None);
-        }
-        let stderr = mask_secrets(watch.printed.into_text().trim()).into_owned();
+        let left_overs = LeftOvers::AreLeft;
+        let ended = agent::run_to_end(&mut child, "", &limits, &stop, &mut watch, left_overs);
         let is_interrupted = match ended.stop {
             Stop::Interrupted => true,
             Stop::WallTimeout(_) | Stop::IdleTimeout(_) => false,
@@ -358,23 +367,28 @@ impl<'c> Call<'c> {
                     let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                     calls.slowest.fetch_max(took, Ordering::Relaxed);
                 }
-                return Ok(Output { command: self.name, exit: ended.exit, stdout: watch.stdout, stderr });
+                return Ok(Output {
+                    code: match ended.exit {
+                        Exit::Code(code) => Some(code),
+                        Exit::Signal(_) => None,
+                    },
+                    stdout: watch.stdout,
+                    stderr: watch.stderr,
+                });
             }
         };
         // What git had started is in its group and may have missed the first signal.
         if let Some(group) = watch.group {
             let _ = kill_process_group(group, rustix::process::Signal::KILL);
         }
+        if is_interrupted {
+            calls.interrupted.store(true, Ordering::Relaxed);
+            return Err(GitError::Interrupted);
+        }
         let waiting_for = watch.waiting_for.flatten();
         Err(match self.kind {
-            CallKind::Commit(_) if is_interrupted => GitError::Interrupted,
             CallKind::Commit(limit) => {
-                let output = Some(stderr).filter(|text| !text.is_empty()).or(waiting_for);
-                GitError::CommitTimedOut { limit, output: output.unwrap_or_default() }
-            }
-            CallKind::Query | CallKind::Change if is_interrupted => {
-                calls.interrupted.store(true, Ordering::Relaxed);
-                GitError::Interrupted
+                GitError::CommitTimedOut { limit, output: waiting_for.unwrap_or_default() }
             }
             CallKind::Query | CallKind::Change => {
                 calls.fail(GitFault::TimedOut { command: self.name, after: deadline, waiting_for })
@@ -383,9 +397,21 @@ impl<'c> Call<'c> {
     }
 }
 
+/// Input comes from a file: with pipes at both ends each side could wait for the other. In memory it needs neither disk
+/// space nor a directory for temporary files.
+fn held_in_memory(bytes: &[u8]) -> std::io::Result<File> {
+    #[cfg(target_os = "linux")]
+    let mut file: File = rustix::fs::memfd_create("git-input", rustix::fs::MemfdFlags::CLOEXEC)?.into();
+    #[cfg(not(target_os = "linux"))]
+    let mut file: File = tempfile::tempfile()?;
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
 struct CallWatch<'c> {
     calls: &'c CallState,
-    dir: PathBuf,
+    dir: &'c Path,
     /// When it is time to see what the call is waiting for: just before its deadline, while that can be seen.
     probe_at: Option<Instant>,
     waiting_for: Option<Option<String>>,
@@ -394,9 +420,8 @@ struct CallWatch<'c> {
     /// Raised to end the call.
     stop: Interrupt,
     group: Option<Pid>,
-    on_tick: Option<&'c mut dyn FnMut()>,
     stdout: Vec<u8>,
-    printed: BoundedText,
+    stderr: Vec<u8>,
 }
 
 impl Watch for CallWatch<'_> {
@@ -406,17 +431,15 @@ impl Watch for CallWatch<'_> {
 
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
         match stream {
-            Stream::Out if self.on_tick.is_none() => self.stdout.extend_from_slice(chunk),
-            Stream::Out | Stream::Err => self.printed.push(chunk),
+            Stream::Out => self.stdout.extend_from_slice(chunk),
+            Stream::Err if self.stderr.len() < STDERR => self.stderr.extend_from_slice(chunk),
+            Stream::Err => {}
         }
     }
 
     fn tick(&mut self) {
-        if let Some(on_tick) = &mut self.on_tick {
-            on_tick();
-        }
         let interrupt = &self.calls.limits.interrupt;
-        if interrupt.first().is_some() && !self.calls.finishing.load(Ordering::Relaxed) {
+        if interrupt.first().is_some() && !self.calls.is_finishing() {
             let since = *self.told_to_stop.get_or_insert_with(Instant::now);
             let is_over = since.elapsed() >= AFTER_SIGNAL.max(self.calls.slowest() * 2);
             if interrupt.at_once() && !self.stop.at_once() {
@@ -429,53 +452,36 @@ impl Watch for CallWatch<'_> {
         }
         let is_time = self.probe_at.is_some_and(|at| Instant::now() >= at);
         if let Some(group) = self.group.filter(|_| is_time && self.waiting_for.is_none()) {
-            self.waiting_for = Some(waiting_for(group.as_raw_pid(), &self.dir));
+            self.waiting_for = Some(waiting_for(group.as_raw_pid(), self.dir));
         }
     }
 }
 
 /// What git may be waiting for: another process of its group, or a pipe that it reads as a file.
 fn waiting_for(group: i32, dir: &Path) -> Option<String> {
-    if let Some(program) = crate::host::other_process_in(group) {
-        let line = one_line(&program, 120);
-        return Some(format!("it was running `{line}`"));
+    if let Some(program) = super::repository::other_process_in(group) {
+        return Some(format!("it was running `{program}`"));
     }
-    let pipe = special_rules_file(dir)?;
-    let pipe = one_line(&pipe.display().to_string(), 300);
+    let pipe = super::repository::special_rules_file(dir)?;
+    let pipe = crate::text::one_line(&pipe.display().to_string(), 300);
     Some(format!("{pipe} is not a regular file"))
 }
 
-/// A pipe or the like in the place of a file with rules, anywhere in the working tree.
-fn special_rules_file(top: &Path) -> Option<PathBuf> {
-    let mut dirs = vec![top.to_owned()];
-    let mut seen = 0;
-    while let Some(dir) = dirs.pop() {
-        for entry in fs::read_dir(&dir).ok()?.flatten() {
-            seen += 1;
-            if seen > MOST_ENTRIES {
-                return None;
-            }
-            let (path, name) = (entry.path(), entry.file_name());
-            if RULES.iter().any(|rules| name == *rules) && is_special(&path) {
-                return Some(path);
-            }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && name != ".git" {
-                dirs.push(path);
-            }
-        }
-    }
-    None
-}
-
 /// Paths as git reads them with `-z`.
-pub(super) fn with_zeros<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<u8> {
-    paths.into_iter().flat_map(|path| [path.as_slice(), b"\0"].concat()).collect()
+pub(super) fn with_zeros<'p>(paths: impl IntoIterator<Item = &'p [u8]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for path in paths {
+        out.extend_from_slice(path);
+        out.push(0);
+    }
+    out
 }
 
 /// The pieces of an output that `-z` separates.
 pub(super) fn zero_separated(out: &[u8]) -> impl Iterator<Item = &[u8]> {
     out.split(|b| *b == 0).filter(|piece| !piece.is_empty())
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

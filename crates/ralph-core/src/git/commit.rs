@@ -4,25 +4,28 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::call::{CallKind, FOREIGN, INDEX_FILE, zero_separated};
 use super::index::Index;
 use super::paths::{RepoPath, bare, display_path, parents};
-use super::repository::{COMMIT_LOCK, IndexFile, NAP, Repository, wait_for};
+use super::repository::Repository;
 use super::snapshot::{Content, FileState};
-use super::trust::ProgramKind;
+use super::trust::{ProgramKind, fix_for_commit};
 use super::{Git, GitError, Left, LeftBecause, Snapshot};
-use crate::agent::Exit;
+use crate::agent::{self, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
 use crate::files::Lock;
 use crate::model::CommitIntent;
-use crate::text::one_line;
+use crate::text;
 
 /// How often a commit is tried that others get in the way of.
 const TRIES: u32 = 3;
 /// A commit that runs a program which appeared during the run has no more time than this. From the next run on the program
 /// counts as a person's and has all the time that the settings give.
 const NEW_PROGRAM_LIMIT: Duration = Duration::from_secs(60);
+/// How much of what git and the hooks print is kept, of its beginning and of its end.
+const OUTPUT: usize = 8 * 1024;
+const NAP: Duration = Duration::from_millis(20);
 /// A commit that fits into less than this does not fail for want of disk space.
 const PROBE: usize = 256 * 1024;
 
@@ -38,6 +41,8 @@ pub struct CommitOrder<'a> {
     pub env: Vec<(String, OsString)>,
     /// How long it may take, hooks included.
     pub timeout: Duration,
+    /// How long it has after TERM.
+    pub grace: Duration,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +66,16 @@ pub trait CommitWatch {
     fn intends(&mut self, intent: &CommitIntent) -> Result<(), GitError>;
 }
 
+impl<F: FnMut()> CommitWatch for F {
+    fn tick(&mut self) {
+        self();
+    }
+
+    fn intends(&mut self, _intent: &CommitIntent) -> Result<(), GitError> {
+        Ok(())
+    }
+}
+
 /// Which paths a commit takes and which it leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {
@@ -77,8 +92,10 @@ pub(super) fn choose(run_start: &Snapshot, before: &Snapshot, now: &Snapshot) ->
     let is_persons = |path: &[u8]| before.dirty.contains_key(path) && run_start.dirty.contains_key(path);
     let mut choice = Choice::default();
     for (path, state) in &now.dirty {
+        let known = before.dirty.get(path);
+        let is_unchanged = known.is_some_and(|known| known.is_same_as(state));
         // Git's letters for a submodule may stay the same while it moves on: it is looked at again.
-        if before.has_same(path, state) && (state.submodule.is_none() || is_persons(path)) {
+        if is_unchanged && (state.submodule.is_none() || is_persons(path)) {
             continue;
         }
         let why = if is_persons(path)
@@ -118,7 +135,10 @@ fn was_moved(
     before: &Snapshot,
     now: &Snapshot,
 ) -> bool {
-    let is_gone = |path: &Vec<u8>| now.dirty.get(path).is_none_or(|state| state.content == Content::Gone);
+    let is_gone = |path: &Vec<u8>| {
+        let state = now.dirty.get(path);
+        state.is_none_or(|state| state.content == Content::Gone)
+    };
     state.content != Content::Gone
         && !before.dirty.contains_key(path)
         && before.dirty.iter().any(|(other, old)| {
@@ -133,10 +153,11 @@ impl Git {
     pub fn commit(
         &self,
         order: &CommitOrder<'_>,
+        interrupt: &Interrupt,
         watch: &mut dyn CommitWatch,
     ) -> Result<CommitOutcome, GitError> {
         let repository = self.settled()?;
-        let _lock = repository.lock_commits(order.timeout, watch)?;
+        let _lock = repository.lock_commits(order.timeout, interrupt, watch)?;
         // The process that began one and did not end it is dead.
         self.finish_commit()?;
         let mut known = order.now.cloned();
@@ -144,8 +165,7 @@ impl Git {
         loop {
             repository.wait_for_index()?;
             let now = known.take().map_or_else(|| self.snapshot(), Ok)?;
-            let made = self.commit_once(repository, order, &now, watch);
-            repository.calls.finishing.store(false, Ordering::Relaxed);
+            let made = self.commit_once(repository, order, &now, interrupt, watch);
             repository.forget_commit();
             match made {
                 // Somebody else committed meanwhile, an agent of another run or a person.
@@ -164,6 +184,7 @@ impl Git {
         repository: &Repository,
         order: &CommitOrder<'_>,
         now: &Snapshot,
+        interrupt: &Interrupt,
         watch: &mut dyn CommitWatch,
     ) -> Result<CommitOutcome, GitError> {
         let choice = choose(order.run_start, order.before, now);
@@ -183,9 +204,10 @@ impl Git {
         // Somebody may have staged something since the snapshot, or outside the project, which it does not show.
         let is_staged = !now.staged.is_empty()
             || !self.prefix.is_empty()
-            || now.index != original.and_then(|index| index.stamp);
+            || now.index != original.map(|index| index.identity);
         let build = |head: Option<&str>, is_staged: bool| -> Result<Index<'_>, GitError> {
-            let index = Index::to_commit(repository, head, original, is_staged, filter_limit)?;
+            let index = Index::of_head(repository, head, original, is_staged)?;
+            let index = index.for_commit(filter_limit);
             index.remove(&dropped)?;
             index.add(&taken)?;
             Ok(index)
@@ -200,15 +222,16 @@ impl Git {
             return Ok(nothing);
         }
         repository.note_commit(head, &paths)?;
+        let subject = order.message.lines().next().unwrap_or_default();
         watch.intends(&CommitIntent {
             head: head.map(str::to_owned),
             branch: now.branch.clone(),
             tree,
-            subject: order.message.lines().next().unwrap_or_default().to_owned(),
+            subject: subject.to_owned(),
         })?;
-        let ended = self.run_commit(&index, order, watch);
+        let ended = self.run_commit(&index, order, interrupt, watch);
         // Whatever was interrupted: a commit that was made must be known, or it would be made again.
-        repository.calls.finishing.store(true, Ordering::Relaxed);
+        let _finishing = repository.calls.finish();
         let [hash, parent, tree] = repository.resolve(["HEAD", "HEAD^", "HEAD^{tree}"])?;
         let Some(mut hash) = hash.filter(|hash| Some(hash.as_str()) != head) else {
             return ended.map(|()| nothing);
@@ -231,9 +254,17 @@ impl Git {
             call.without_hooks().run()?;
             hash = repository.commit_at("HEAD")?.unwrap_or(hash);
         }
-        let committed = repository.differences(head, Some(&hash)).unwrap_or_else(|_| paths.clone());
+        let differences = repository.differences(head, Some(&hash));
+        let committed = differences.unwrap_or_else(|_| paths.clone());
         let copied = original.filter(|_| is_on_head && !is_staged && head.is_some());
-        let updated = self.update_index(&index, copied, head, &committed, &paths, order.run_start);
+        let installed = match copied {
+            Some(original) => repository.install_index_over(original, &index.path()),
+            None => Ok(false),
+        };
+        let updated = match installed {
+            Ok(false) => self.update_index(head, &committed, &paths, order.run_start),
+            installed => installed.map(drop),
+        };
         warnings.extend(
             updated
                 .err()
@@ -262,56 +293,92 @@ impl Git {
         })
     }
 
+    /// What a person has to do before a commit that failed like this can be made, because of programs that appeared during
+    /// the run; and the names of all such programs. Where there is something to do, later commits run none of them.
+    pub fn new_programs(&self, error: &GitError) -> (Vec<String>, Option<String>) {
+        let programs = self.repository.new_in_commits().unwrap_or_default();
+        let fix = fix_for_commit(error, &programs);
+        if fix.is_some() {
+            self.repository.distrust_new_programs();
+        }
+        (programs.into_iter().map(|one| one.name).collect(), fix)
+    }
+
     /// Runs `git commit` with an index.
     fn run_commit(
         &self,
         index: &Index<'_>,
         order: &CommitOrder<'_>,
+        interrupt: &Interrupt,
         watch: &mut dyn CommitWatch,
     ) -> Result<(), GitError> {
         // The filters have done their work; a person's own slow hooks have all their time beside a new filter.
         let limit = self.commit_limit(order, |kind| kind != ProgramKind::Filter)?;
-        let mut tick = || watch.tick();
-        let mut call = index.call(&["commit", "--quiet", "--cleanup=whitespace", "--file=-"]).within(limit);
-        for (name, value) in &order.env {
-            call = call.env(name, value);
+        let limits = ProcessLimits { wall: limit, idle: None, grace: order.grace };
+        let mut output = CommitOutput { text: BoundedText::new(OUTPUT, OUTPUT), watch };
+        let launch = self.launch(index, order, limit)?;
+        let ended = agent::run(&launch, &limits, interrupt, &mut output)
+            .map_err(|error| GitError::Spawn(error.source))?;
+        let output = text::mask_secrets(&output.text.into_text()).trim().to_owned();
+        match (ended.stop, ended.exit) {
+            (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => Ok(()),
+            (Stop::Exited | Stop::Budget | Stop::GuardLost, exit) => {
+                Err(GitError::CommitFailed { message: summary(&output, exit), output })
+            }
+            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
+                Err(GitError::CommitTimedOut { limit, output })
+            }
+            (Stop::Interrupted, _) => Err(GitError::Interrupted),
         }
-        let call = call.env("GIT_EDITOR", "true").in_dir(&self.dir).input(order.message);
-        let output = call.on_tick(&mut tick).output()?;
-        if output.success() {
-            return Ok(());
-        }
-        let message = match (output.stderr.lines().rfind(|line| !line.trim().is_empty()), output.exit) {
-            (Some(line), _) => one_line(line, 200),
-            (None, Exit::Code(code)) => format!("git exited with code {code} and no message"),
-            (None, Exit::Signal(signal)) => format!("git was killed by signal {signal}"),
-        };
-        Err(GitError::CommitFailed { message, output: output.stderr })
     }
 
-    /// Brings the repository's index to the new HEAD where a person has staged nothing. `copied` is the index that the
-    /// one of the commit was made of, where nothing was staged in it.
-    fn update_index(
+    fn launch(
         &self,
         index: &Index<'_>,
-        copied: Option<&IndexFile>,
+        order: &CommitOrder<'_>,
+        limit: Duration,
+    ) -> Result<Launch, GitError> {
+        // Without a terminal, a program that asks for a passphrase fails at once.
+        let mut args: Vec<String> = FOREIGN
+            .into_iter()
+            .chain(["GPG_TTY"])
+            .filter(|name| *name != INDEX_FILE)
+            .flat_map(|name| ["-u", name])
+            .map(str::to_owned)
+            .collect();
+        args.push("git".to_owned());
+        // No maintenance in the background: it would be taken for something an agent left behind.
+        for setting in ["gc.auto=0", "maintenance.auto=false", "core.fsmonitor=false"] {
+            args.extend(["-c", setting].map(str::to_owned));
+        }
+        args.extend(["commit", "--quiet", "--cleanup=whitespace", "--file=-"].map(str::to_owned));
+        let mut env = order.env.clone();
+        env.extend([
+            (INDEX_FILE.to_owned(), index.path().into_os_string()),
+            ("GIT_TERMINAL_PROMPT".to_owned(), "0".into()),
+            ("GIT_EDITOR".to_owned(), "true".into()),
+        ]);
+        let overrides = self.repository.overrides(CallKind::Commit(limit))?;
+        let overrides = overrides.into_iter();
+        env.extend(overrides.map(|(name, value)| (name.to_string_lossy().into_owned(), value)));
+        Ok(Launch {
+            program: "env".to_owned(),
+            args,
+            env,
+            cwd: self.dir.clone(),
+            stdin: order.message.to_owned(),
+        })
+    }
+
+    /// Brings the repository's index to the new HEAD where a person has staged nothing.
+    fn update_index(
+        &self,
         old: Option<&str>,
         committed: &BTreeSet<RepoPath>,
         paths: &BTreeSet<RepoPath>,
         run_start: &Snapshot,
     ) -> Result<(), GitError> {
-        let repository = &self.repository;
-        if copied.is_some() && repository.install_index(Some(&index.path()), copied)? {
-            return Ok(());
-        }
-        // Paths whose entry in the repository's index is another than HEAD's was.
-        let staged: BTreeSet<RepoPath> = match old {
-            Some(old) => {
-                let words = ["diff-index", "--cached", "--name-only", "--no-renames", "-z", old];
-                repository.query(&words).paths()?
-            }
-            None => repository.query(&["ls-files", "--cached", "-z"]).paths()?,
-        };
+        let staged = self.repository.staged_paths(old)?;
         let is_persons = |path: &RepoPath| match path.strip_prefix(self.prefix.as_slice()) {
             Some(inside) => run_start.dirty.contains_key(inside) || self.own_path(path).is_none(),
             None => true,
@@ -320,28 +387,49 @@ impl Git {
         let stale = staged.intersection(paths);
         let all: BTreeSet<&RepoPath> = committed.iter().chain(stale).collect();
         let stays_staged = |path: &RepoPath| staged.contains(path) && is_persons(path);
-        repository.reset_index(all.into_iter().filter(|path| !stays_staged(path)))
+        let reset = all.into_iter().filter(|path| !stays_staged(path));
+        self.repository.reset_index(reset)
     }
 }
 
 impl Repository {
     /// One commit at a time among all runs in a working tree: between the look at HEAD and the commit nobody else may move
     /// it, or their work would be taken out. The lock is free when its holder dies, too.
-    fn lock_commits(&self, patience: Duration, watch: &mut dyn CommitWatch) -> Result<Lock, GitError> {
-        let path = self.git_dir.join(COMMIT_LOCK);
+    fn lock_commits(
+        &self,
+        patience: Duration,
+        interrupt: &Interrupt,
+        watch: &mut dyn CommitWatch,
+    ) -> Result<Lock, GitError> {
+        let path = self.git_dir.join("ralph-committing");
         let asked = Instant::now();
         loop {
             match Lock::within(&path, Duration::ZERO) {
                 Ok(lock) => return Ok(lock),
+                Err(_) if path.is_symlink() => {
+                    let why = "Ralph's lock file was replaced by a symbolic link";
+                    return Err(GitError::file(&path, std::io::Error::other(why)));
+                }
                 Err(error) if error.kind() != ErrorKind::WouldBlock => {
                     return Err(GitError::file(&path, error));
                 }
-                Err(_) if self.calls.limits.interrupt.first().is_some() => return Err(GitError::Interrupted),
+                Err(_) if interrupt.first().is_some() => return Err(GitError::Interrupted),
                 Err(_) if asked.elapsed() >= patience => return Err(GitError::Locked(path)),
                 Err(_) => watch.tick(),
             }
             std::thread::sleep(NAP);
         }
+    }
+
+    /// Paths whose entry in the repository's index is another than HEAD's was.
+    fn staged_paths(&self, head: Option<&str>) -> Result<BTreeSet<RepoPath>, GitError> {
+        let words = ["diff-index", "--cached", "--name-only", "--no-renames", "-z"];
+        let call = match head {
+            Some(head) => self.query(&words).arg(head),
+            None => self.query(&["ls-files", "--cached", "-z"]),
+        };
+        let out = call.run()?;
+        Ok(zero_separated(&out).map(<[u8]>::to_vec).collect())
     }
 
     /// The error itself, or what in the environment caused it, so that no other attempt would do better. Facts decide, not
@@ -365,10 +453,10 @@ impl Repository {
         }
         self.wait_for_index()?;
         // Locks of references that a commit moves; a git that was killed leaves them behind.
-        wait_for(&self.git_dir.join("HEAD.lock"))?;
-        wait_for(&self.shared_dir.join("packed-refs.lock"))?;
+        self.wait_for(&self.git_dir.join("HEAD.lock"))?;
+        self.wait_for(&self.shared_dir.join("packed-refs.lock"))?;
         match self.branch()? {
-            Some(branch) => wait_for(&self.shared_dir.join(format!("{branch}.lock"))),
+            Some(branch) => self.wait_for(&self.shared_dir.join(format!("{branch}.lock"))),
             None => Ok(()),
         }
     }
@@ -377,6 +465,32 @@ impl Repository {
 fn can_write(dir: &Path) -> std::io::Result<()> {
     let mut file = tempfile::tempfile_in(dir)?;
     file.write_all(&[0; PROBE])
+}
+
+/// The last line of the output, or how it ended.
+fn summary(output: &str, exit: Exit) -> String {
+    match output.lines().rfind(|line| !line.trim().is_empty()) {
+        Some(line) => text::one_line(line, 200),
+        None => match exit {
+            Exit::Code(code) => format!("git exited with code {code} and no message"),
+            Exit::Signal(signal) => format!("git was killed by signal {signal}"),
+        },
+    }
+}
+
+struct CommitOutput<'a> {
+    text: BoundedText,
+    watch: &'a mut dyn CommitWatch,
+}
+
+impl Watch for CommitOutput<'_> {
+    fn output(&mut self, _stream: Stream, chunk: &[u8]) {
+        self.text.push(chunk);
+    }
+
+    fn tick(&mut self) {
+        self.watch.tick();
+    }
 }
 
 #[cfg(test)]

@@ -2,11 +2,14 @@
 
 use crate::text::{clean, cut_words, mask_secrets, one_line};
 
+/// The longest subject.
 const SUBJECT: usize = 72;
+/// The longest body.
 const BODY: usize = 4000;
 
 /// The message for a task's work: its Commit field, else one made of its key and title. Always a subject of one line; what
 /// does not fit there begins the body.
+#[must_use]
 pub fn commit_message(commit_field: Option<&str>, key: Option<&str>, title: &str) -> String {
     let wished = commit_field.map(plain).filter(|text| !text.is_empty());
     let text = wished.unwrap_or_else(|| built(key, title));
@@ -32,7 +35,8 @@ fn plain(text: &str) -> String {
     let (fence, rest) = text.split_at(ticks);
     match rest.strip_suffix(fence) {
         // Backticks inside, as in `a` and `b`, belong to the text.
-        Some(inner) if ticks > 0 && !inner.contains(fence) => inner.trim().to_owned(),
+        Some(inner) if ticks > 0 && !inner.contains('`') => inner.trim().to_owned(),
+        Some(inner) if ticks > 1 && !inner.contains(fence) => inner.trim().to_owned(),
         _ => text,
     }
 }

@@ -4,11 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Unfinished;
-use crate::agent::limit_hint;
-use crate::text::{code_line, few, shell_word};
+use crate::text::{code_line, one_line, shell_word};
 
-/// How many files a message names.
-const MOST_NAMED: usize = 20;
 /// What to do where git does not know who commits.
 pub(super) const SET_IDENTITY: &str =
     "git config user.email YOU@EXAMPLE.ORG; git config user.name 'YOUR NAME'";
@@ -49,11 +46,8 @@ pub enum GitError {
     NoIdentity(String),
     #[error("{0:?} is not a valid branch name")]
     BranchName(String),
-    #[error("cannot switch to branch {branch}: it would overwrite uncommitted changes: {}", few(.files, MOST_NAMED))]
+    #[error("cannot switch to branch {branch}: it would overwrite uncommitted changes: {}", .files.join(", "))]
     BranchInTheWay { branch: String, files: Vec<String> },
-    /// Why it would not be safe to go on.
-    #[error("{0}")]
-    Unsafe(String),
     /// Nothing was rolled back, because it would not have been safe.
     #[error("nothing was rolled back: {why}; the attempt's work is also saved at {reference}{}", before(.kept))]
     RollbackRefused {
@@ -79,7 +73,7 @@ pub enum GitFault {
     },
     #[error("{} is not a regular file: git would hang reading it", line(.0))]
     NotRegular(PathBuf),
-    #[error("git's index {} is missing: git would treat every file as deleted", line(.0))]
+    #[error("git's index {} is missing: git would treat every file as deleted", code_line(&.0.display().to_string(), 300))]
     NoIndex(PathBuf),
     #[error("git cannot read its configuration: {0}")]
     Config(String),
@@ -91,18 +85,25 @@ pub enum GitFault {
 }
 
 fn line(path: &Path) -> String {
-    code_line(&path.display().to_string(), 300)
+    one_line(&path.display().to_string(), 300)
 }
 
 fn because(waiting_for: &Option<String>) -> String {
-    waiting_for.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
+    match waiting_for {
+        Some(why) => format!(": {why}"),
+        None => String::new(),
+    }
 }
 
 fn before(kept: &Option<String>) -> String {
-    kept.as_ref().map(|kept| format!(", the state before it at {kept}")).unwrap_or_default()
+    match kept {
+        Some(kept) => format!(", the state before it at {kept}"),
+        None => String::new(),
+    }
 }
 
-fn path_word(path: &Path) -> String {
+/// A path as a word of a shell command.
+pub(super) fn path_word(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }
 
@@ -122,12 +123,17 @@ impl GitError {
     /// What to do where the environment is at fault and not the agent: no other attempt would do better.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
-            Self::Spawn(error) => limit_hint(error)
-                .unwrap_or("check that git is installed and that the machine has free memory")
-                .to_owned(),
-            Self::File { source, .. } => {
-                limit_hint(source).unwrap_or("check free space and the permissions of .git").to_owned()
+            Self::Spawn(error) => match crate::agent::limit_hint(error) {
+                Some(hint) => hint.to_owned(),
+                None => "check that git is installed and that the machine has free memory".to_owned(),
+            },
+            Self::File { path, .. } if is_own_link(path) => {
+                format!("remove it: rm {}", shell_word(path))
             }
+            Self::File { source, .. } => match crate::agent::limit_hint(source) {
+                Some(hint) => hint.to_owned(),
+                None => "check free space and the permissions of .git".to_owned(),
+            },
             Self::Locked(lock) => remove_lock(lock),
             Self::Fault(fault) => fault.remedy(),
             Self::NoIdentity(_) => SET_IDENTITY.to_owned(),
@@ -136,7 +142,7 @@ impl GitError {
     }
 
     pub(super) fn file(path: impl AsRef<Path>, source: std::io::Error) -> Self {
-        Self::File { path: line(path.as_ref()), source }
+        Self::File { path: code_line(&path.as_ref().display().to_string(), 300), source }
     }
 }
 
@@ -169,4 +175,11 @@ impl GitFault {
             }
         }
     }
+}
+
+/// Whether one of Ralph's files in git's directory was replaced by a link, which Ralph does not follow.
+fn is_own_link(path: &str) -> bool {
+    let path = Path::new(path);
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with("ralph-")) && path.is_symlink()
 }

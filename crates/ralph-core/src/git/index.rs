@@ -3,32 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use super::GitError;
 use super::call::{Call, CallKind, with_zeros, zero_separated};
-use super::paths::{PathState, RepoPath};
+use super::paths::{FileKind, RepoPath};
 use super::repository::{IndexFile, Repository};
+
+/// How long somebody else's lock on the index is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+const NAP: Duration = Duration::from_millis(50);
+/// The mode of a submodule's entry.
+pub(super) const GITLINK: &str = "160000";
 
 /// An entry of an index or a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// `MODE OBJECT STAGE`, as git reads and prints it. The stage is `0`, or the side of a conflict.
-    pub(super) facts: String,
+    /// In octal; `0` removes the path.
+    pub(super) mode: String,
+    pub(super) object: String,
+    /// `0`, or the side of a conflict.
+    pub(super) stage: String,
     /// Whether git was told not to look at the file, so that nobody knows what is in it.
     pub(super) unwatched: bool,
-}
-
-impl Entry {
-    pub(super) fn new(mode: &str, object: &str) -> Self {
-        Self { facts: format!("{mode} {object} 0"), unwatched: false }
-    }
-
-    pub(super) fn is_submodule(&self) -> bool {
-        self.facts.starts_with("160000 ")
-    }
 }
 
 /// What an index holds; several entries for a path in conflict.
@@ -36,18 +35,28 @@ pub(super) type Entries = BTreeMap<RepoPath, Vec<Entry>>;
 
 /// An index of Ralph's own, removed when it is dropped.
 pub(super) struct Index<'r> {
-    pub(super) repository: &'r Repository,
+    repository: &'r Repository,
     dir: TempDir,
-    /// How long each call may take where it is part of the one real commit. Filters run as they are now then, and files
-    /// are refused whose line endings git could not restore; elsewhere to save one changed is better than not at all.
-    commit_limit: Option<Duration>,
+    kind: CallKind,
+    /// Whether a file is refused whose line endings git could not restore. To save it changed is better than not at all.
+    checks_line_endings: bool,
 }
 
 impl<'r> Index<'r> {
+    fn new(repository: &'r Repository) -> Result<Self, GitError> {
+        Ok(Self {
+            repository,
+            dir: repository.scratch()?,
+            kind: CallKind::Change,
+            checks_line_endings: false,
+        })
+    }
+
     /// One that holds a tree, or nothing.
     pub(super) fn of_tree(repository: &'r Repository, tree: Option<&str>) -> Result<Self, GitError> {
-        let index = Self { repository, dir: repository.scratch()?, commit_limit: None };
-        index.call(&["read-tree", tree.unwrap_or("--empty")]).run()?;
+        let index = Self::new(repository)?;
+        let tree = tree.unwrap_or("--empty");
+        index.call(&["read-tree", tree]).run()?;
         Ok(index)
     }
 
@@ -59,11 +68,12 @@ impl<'r> Index<'r> {
         let Some(original) = original else {
             return Self::of_tree(repository, None);
         };
-        let index = Self { repository, dir: repository.scratch()?, commit_limit: None };
+        let index = Self::new(repository)?;
         let path = index.path();
         let write = || -> std::io::Result<()> {
             fs::write(&path, &original.bytes)?;
-            File::options().write(true).open(&path)?.set_modified(original.modified)
+            let file = File::options().write(true).open(&path)?;
+            file.set_modified(original.modified)
         };
         write().map_err(|error| GitError::file(&path, error))?;
         Ok(index)
@@ -71,93 +81,131 @@ impl<'r> Index<'r> {
 
     /// One to commit from: HEAD's tree, with what the repository's index knows of the files, so that git need not read
     /// each of them. The repository's index can be taken as it is where nothing is staged in it.
-    pub(super) fn to_commit(
+    pub(super) fn of_head(
         repository: &'r Repository,
         head: Option<&str>,
         original: Option<&IndexFile>,
         is_staged: bool,
-        limit: Duration,
     ) -> Result<Self, GitError> {
-        let mut index = Self::copy_of(repository, original.filter(|_| head.is_some()))?;
-        if let Some(head) = head.filter(|_| is_staged) {
-            index.call(&["read-tree", "--reset", head]).run()?;
-        }
-        index.commit_limit = Some(limit);
+        let mut index = match head {
+            None => Self::of_tree(repository, None)?,
+            Some(head) => {
+                let index = Self::copy_of(repository, original)?;
+                if is_staged {
+                    index.call(&["read-tree", "--reset", head]).run()?;
+                }
+                index
+            }
+        };
+        index.checks_line_endings = true;
         Ok(index)
+    }
+
+    /// Makes its calls part of the one real commit: filters of the repository run as they are now.
+    pub(super) fn for_commit(mut self, limit: Duration) -> Self {
+        self.kind = CallKind::Commit(limit);
+        self
     }
 
     pub(super) fn path(&self) -> PathBuf {
         self.dir.path().join("index")
     }
 
-    pub(super) fn call<'c>(&'c self, args: &[&str]) -> Call<'c> {
-        let (kind, checks_line_endings) = match self.commit_limit {
-            Some(limit) => (CallKind::Commit(limit), true),
-            None => (CallKind::Change, false),
-        };
+    /// A call of git that uses this index.
+    pub(super) fn call(&self, args: &[&str]) -> Call<'r> {
+        let call = Call::new(self.repository, self.kind, args).index(&self.path());
         // Parts of a split index could be removed by others.
-        let call =
-            Call::new(self.repository, kind, args).index(self.path()).setting("core.splitIndex", "false");
-        match checks_line_endings {
+        let call = call.config("core.splitIndex=false");
+        match self.checks_line_endings {
             true => call,
-            false => call.setting("core.safecrlf", "false"),
+            false => call.config("core.safecrlf=false"),
         }
     }
 
     /// Takes over what is at these paths in the working tree, through git's filters.
     pub(super) fn add<'a>(&self, paths: impl IntoIterator<Item = &'a RepoPath>) -> Result<(), GitError> {
-        let is_gone = |path: &&RepoPath| {
-            matches!(PathState::at(&self.repository.top, path), PathState::Gone | PathState::Special)
+        let is_there = |path: &&RepoPath| match FileKind::at(&self.repository.top, path) {
+            FileKind::File(_) | FileKind::Link | FileKind::Repository => true,
+            FileKind::Gone | FileKind::Directory | FileKind::Special => false,
         };
-        let (gone, there): (Vec<&RepoPath>, Vec<&RepoPath>) = paths.into_iter().partition(is_gone);
+        let (there, gone): (Vec<&RepoPath>, Vec<&RepoPath>) = paths.into_iter().partition(is_there);
         // Removals come first: a file may have taken the place of a directory.
         self.remove(gone)?;
-        self.update(&["--add", "--replace", "-z", "--stdin"], with_zeros(there))
+        let list = with_zeros(there.into_iter().map(Vec::as_slice));
+        self.update(&["--add", "--replace", "-z", "--stdin"], list)
     }
 
     pub(super) fn remove<'a>(&self, paths: impl IntoIterator<Item = &'a RepoPath>) -> Result<(), GitError> {
-        self.update(&["--force-remove", "-z", "--stdin"], with_zeros(paths))
+        let list = with_zeros(paths.into_iter().map(Vec::as_slice));
+        self.update(&["--force-remove", "-z", "--stdin"], list)
     }
 
     pub(super) fn set<'a>(
         &self,
-        entries: impl IntoIterator<Item = (&'a RepoPath, Entry)>,
+        entries: impl IntoIterator<Item = (&'a RepoPath, &'a Entry)>,
     ) -> Result<(), GitError> {
-        let line = |(path, entry): (&RepoPath, Entry)| [entry.facts.as_bytes(), b"\t", path, b"\0"].concat();
-        self.update(&["-z", "--index-info"], entries.into_iter().flat_map(line).collect())
+        let mut list = Vec::new();
+        for (path, entry) in entries {
+            let (mode, object, stage) = (&entry.mode, &entry.object, &entry.stage);
+            list.extend_from_slice(format!("{mode} {object} {stage}\t").as_bytes());
+            list.extend_from_slice(path);
+            list.push(0);
+        }
+        self.update(&["-z", "--index-info"], list)
     }
 
     fn update(&self, options: &[&str], list: Vec<u8>) -> Result<(), GitError> {
         if list.is_empty() {
             return Ok(());
         }
-        self.call(&["update-index"]).args(options).input(list).run().map(drop)
+        let call = self.call(&["update-index"]).args(options);
+        call.input(list).run().map(drop)
     }
 
     pub(super) fn write_tree(&self) -> Result<String, GitError> {
         self.call(&["write-tree"]).line()
     }
 
+    /// The entries of the paths that are asked for.
     pub(super) fn entries(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Entries, GitError> {
         let out = self.call(&["ls-files", "--stage", "-v", "-z"]).run()?;
         let mut entries = Entries::new();
-        // `TAG MODE OBJECT STAGE<tab>PATH`
         for line in zero_separated(&out) {
             let mut parts = line.splitn(2, |b| *b == b'\t');
-            let (Some(facts), Some(path)) = (parts.next(), parts.next()) else {
-                continue;
-            };
-            let facts = String::from_utf8_lossy(facts);
-            if let Some((tag, facts)) = facts.split_once(' ').filter(|_| wanted(path)) {
-                // Small letters for `--assume-unchanged`.
-                let unwatched = tag == "S" || tag.starts_with(|c: char| c.is_ascii_lowercase());
-                entries
-                    .entry(path.to_owned())
-                    .or_default()
-                    .push(Entry { facts: facts.to_owned(), unwatched });
+            if let (Some(facts), Some(path)) = (parts.next(), parts.next())
+                && wanted(path)
+            {
+                let entry = Entry::parse(facts);
+                entries.entry(path.to_owned()).or_default().push(entry);
             }
         }
         Ok(entries)
+    }
+}
+
+impl Entry {
+    pub(super) fn new(mode: &str, object: &str) -> Self {
+        Self { mode: mode.to_owned(), object: object.to_owned(), stage: "0".to_owned(), unwatched: false }
+    }
+
+    /// Removes the path; `like` is any object's name, for its length.
+    pub(super) fn none(like: &str) -> Self {
+        Self::new("0", &"0".repeat(like.len()))
+    }
+
+    /// Reads `tag mode object stage`.
+    fn parse(facts: &[u8]) -> Self {
+        let facts = String::from_utf8_lossy(facts);
+        let mut facts = facts.split(' ').map(str::to_owned);
+        let mut next = || facts.next().unwrap_or_default();
+        let tag = next();
+        Self {
+            mode: next(),
+            object: next(),
+            stage: next(),
+            // Small letters for `--assume-unchanged`.
+            unwatched: tag == "S" || tag.starts_with(|c: char| c.is_ascii_lowercase()),
+        }
     }
 }
 
@@ -175,8 +223,10 @@ impl Repository {
             (Some(_), Some(_)) => String::new(),
             _ => self.query(&["hash-object", "-t", "tree", "--stdin"]).line()?,
         };
+        let words = ["diff-tree", "-r", "--name-only", "--no-renames", "-z"];
         let commits = [from.unwrap_or(&empty), to.unwrap_or(&empty)];
-        self.query(&["diff-tree", "-r", "--name-only", "--no-renames", "-z"]).args(commits).paths()
+        let out = self.query(&words).args(&commits).run()?;
+        Ok(zero_separated(&out).map(<[u8]>::to_vec).collect())
     }
 
     /// Makes the repository's index hold what HEAD has at these paths.
@@ -184,21 +234,21 @@ impl Repository {
         &self,
         paths: impl IntoIterator<Item = &'p RepoPath>,
     ) -> Result<(), GitError> {
-        let list = with_zeros(paths);
+        let list = with_zeros(paths.into_iter().map(Vec::as_slice));
         // Without any path git would reset all of them.
         if list.is_empty() {
             return Ok(());
         }
-        let reset = || {
-            self.wait_for_index()?;
+        let asked = Instant::now();
+        loop {
             let call = self.change(&["reset", "--pathspec-from-file=-", "--pathspec-file-nul"]);
-            // A name such as `:(top)x` is only a name.
-            call.env("GIT_LITERAL_PATHSPECS", "1").input(list.clone()).run().map(drop)
-        };
-        // Somebody else may have taken the index just then.
-        reset().or_else(|error| match error {
-            GitError::Refused { .. } => reset(),
-            error => Err(error),
-        })
+            match call.literal_paths().input(list.clone()).run() {
+                // Somebody else holds the index.
+                Err(GitError::Refused { .. }) if asked.elapsed() < LOCK_PATIENCE => {
+                    std::thread::sleep(NAP);
+                }
+                done => return done.map(drop),
+            }
+        }
     }
 }

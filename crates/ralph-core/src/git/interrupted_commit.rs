@@ -4,15 +4,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::paths::RepoPath;
-use super::repository::{PENDING_COMMIT, Repository};
+use super::repository::Repository;
 use super::{Git, GitError};
 use crate::files::{Limit, Links, create_anew, read_text};
 use crate::model::{CommitIntent, GitRecord};
 
+/// How many commits are searched.
 const MOST_COMMITS: &str = "--max-count=500";
 
 /// What is about to be committed.
@@ -24,28 +26,41 @@ struct PendingCommit {
 }
 
 impl Repository {
+    fn pending_commit_path(&self) -> PathBuf {
+        self.git_dir.join("ralph-commit.json")
+    }
+
     /// Writes down what is about to be committed.
     pub(super) fn note_commit(&self, old: Option<&str>, paths: &BTreeSet<RepoPath>) -> Result<(), GitError> {
         let pending = PendingCommit { old: old.map(str::to_owned), paths: paths.clone() };
-        let path = self.git_dir.join(PENDING_COMMIT);
+        let path = self.pending_commit_path();
         // No fsync: this must survive our own death, not the machine's.
         let write = || -> std::io::Result<()> {
-            create_anew(&path)?.write_all(serde_json::to_string(&pending)?.as_bytes())
+            let text = serde_json::to_string(&pending)?;
+            create_anew(&path)?.write_all(text.as_bytes())
         };
         write().map_err(|error| GitError::file(&path, error))
     }
 
     /// The index knows of the commit, or there is none.
     pub(super) fn forget_commit(&self) {
-        let _ = fs::remove_file(self.git_dir.join(PENDING_COMMIT));
+        let _ = fs::remove_file(self.pending_commit_path());
     }
+}
+
+/// A commit that may be the one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Candidate<'o> {
+    hash: &'o str,
+    tree: &'o str,
+    subject: &'o str,
 }
 
 impl Git {
     /// Brings the index up to date with a commit whose maker was killed. Nobody may commit meanwhile.
     pub fn finish_commit(&self) -> Result<(), GitError> {
         let repository = self.repository()?;
-        let path = repository.git_dir.join(PENDING_COMMIT);
+        let path = repository.pending_commit_path();
         let Ok(text) = read_text(&path, Links::Follow, Limit::TEXT) else {
             return Ok(());
         };
@@ -58,49 +73,70 @@ impl Git {
         Ok(())
     }
 
-    /// The commit that was made as intended, if it was; `is_taken` tells those that are recorded for another attempt. A
-    /// hook may have changed the files or the message: one of them must be as intended, and of the message the subject
-    /// must be left.
+    /// The commit that was made as intended, if it was; `is_taken` tells those that are recorded for another attempt.
     pub fn find_commit(
         &self,
         intent: &CommitIntent,
         is_taken: &dyn Fn(&str) -> bool,
     ) -> Result<Option<GitRecord>, GitError> {
         let repository = self.repository()?;
-        let is_ours = |tree: &str, subject: &str| {
-            tree == intent.tree || !intent.subject.is_empty() && has_words(subject, &intent.subject)
-        };
         // On the branch of then too: somebody may have switched to another since.
-        for start in ["HEAD"].into_iter().chain(intent.branch.as_deref()) {
+        let starts = ["HEAD"].into_iter().chain(intent.branch.as_deref());
+        for start in starts {
             if repository.commit_at(start)?.is_none() {
                 continue;
             }
-            // The oldest first.
-            let words = ["rev-list", "--first-parent", "--reverse", MOST_COMMITS, "--format=%H %T %s", start];
-            let excluded = intent.head.as_ref().map(|head| format!("^{head}"));
-            let commits = match repository.query(&words).args(excluded).line() {
-                Ok(commits) => commits,
+            let call = repository.query(&["rev-list", "--first-parent", MOST_COMMITS]);
+            let mut call = call.args(&["--format=%H %T %s", start]);
+            if let Some(head) = &intent.head {
+                call = call.arg(format!("^{head}"));
+            }
+            let out = match call.run() {
+                Ok(out) => String::from_utf8_lossy(&out).into_owned(),
                 // The commit of then is gone, and with it whatever came after.
                 Err(GitError::Refused { .. }) => continue,
                 Err(error) => return Err(error),
             };
-            // Pairs of lines: `commit HASH`, then hash, tree and subject.
-            let found = commits.lines().skip(1).step_by(2).find_map(|line| {
-                let mut words = line.splitn(3, ' ');
-                let (hash, tree) = (words.next()?, words.next()?);
-                (is_ours(tree, words.next().unwrap_or_default()) && !is_taken(hash)).then_some(hash)
-            });
-            if let Some(hash) = found {
+            if let Some(found) = matching(intent, &candidates(&out), is_taken) {
                 return Ok(Some(GitRecord {
                     commit_before: intent.head.clone(),
-                    commit_after: Some(hash.to_owned()),
-                    files_changed: Some(self.committed(intent.head.as_deref(), Some(hash))?),
+                    commit_after: Some(found.hash.to_owned()),
+                    files_changed: Some(self.committed(intent.head.as_deref(), Some(found.hash))?),
                     undone_ref: None,
                 }));
             }
         }
         Ok(None)
     }
+}
+
+/// Reads pairs of lines: `commit HASH`, then hash, tree and subject.
+fn candidates(out: &str) -> Vec<Candidate<'_>> {
+    let lines = out.lines().skip(1).step_by(2);
+    let commits = lines.filter_map(|line| {
+        let mut words = line.splitn(3, ' ');
+        Some(Candidate {
+            hash: words.next()?,
+            tree: words.next()?,
+            subject: words.next().unwrap_or_default(),
+        })
+    });
+    commits.collect()
+}
+
+/// The oldest commit that is what was intended. A hook may have changed the files or the message: one of them must be as
+/// intended, and of the message the subject must be left.
+fn matching<'c>(
+    intent: &CommitIntent,
+    candidates: &[Candidate<'c>],
+    is_taken: &dyn Fn(&str) -> bool,
+) -> Option<Candidate<'c>> {
+    let is_ours = |one: &&Candidate<'c>| {
+        let same =
+            one.tree == intent.tree || !intent.subject.is_empty() && has_words(one.subject, &intent.subject);
+        same && !is_taken(one.hash)
+    };
+    candidates.iter().rev().find(is_ours).copied()
 }
 
 /// Whether a subject contains another as whole words: `1: Fix` is not in `11: Fix`.

@@ -33,12 +33,11 @@ pub use call::GitLimits;
 pub use commit::{CommitOrder, CommitOutcome, CommitWatch};
 pub use commit_message::commit_message;
 pub use error::{GitError, GitFault};
-pub use readiness::{Obstacle, Wants};
+pub use readiness::{Obstacle, Wants, Weight};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
 
 use crate::files::is_temporary;
-use crate::text::one_line;
 use paths::{RepoPath, display_path, on_disk};
 use repository::Repository;
 
@@ -65,22 +64,29 @@ impl Git {
 
     /// The same with limits of its own; an error where there is a repository that git cannot use.
     pub fn open(dir: &Path, limits: GitLimits) -> Result<Option<Self>, GitError> {
-        let Ok(real) = std::fs::canonicalize(dir) else {
-            return Ok(None);
-        };
-        let Some(around) = Repository::around(&real, &limits) else {
-            return Ok(None);
-        };
+        let real = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+        let around = Repository::around(&real, &limits);
+        let is_around = around.is_some();
+        let around =
+            around.unwrap_or_else(|| Repository::new(real.clone(), real.join(".git"), limits.clone()));
+        // Git opens these files to find out whether there is a repository at all.
+        around.check()?;
         let words = ["rev-parse", "--show-prefix", "--absolute-git-dir"];
         let out = match around.query(&words).in_dir(dir).run() {
-            Err(GitError::Refused { .. }) => return around.settings().map(|_| None),
-            out => out?,
+            Ok(out) => out,
+            Err(error @ (GitError::Fault(_) | GitError::Interrupted)) => return Err(error),
+            Err(error @ GitError::Spawn(_)) if is_around => return Err(error),
+            Err(GitError::Refused { .. }) if is_around => {
+                return around.settings().map(|_| None);
+            }
+            Err(_) => return Ok(None),
         };
         let mut lines = out.split(|b| *b == b'\n');
         let (Some(prefix), Some(git_dir)) = (lines.next(), lines.next()) else {
             return Ok(None);
         };
         let depth = prefix.iter().filter(|b| **b == b'/').count();
+        let real = std::fs::canonicalize(dir).map_err(|error| GitError::file(dir, error))?;
         let top = real.ancestors().nth(depth).unwrap_or(&real).to_owned();
         let git_dir = on_disk(Path::new("/"), git_dir);
         Ok(Some(Self {
@@ -89,6 +95,12 @@ impl Git {
             own: Vec::new(),
             repository: Arc::new(Repository::new(top, git_dir, limits)),
         }))
+    }
+
+    /// Takes note of the programs that git runs by itself: hooks, filters and what fetches. Those that appear later are off
+    /// in every call but the one real commit.
+    pub fn watch_programs(&self) -> Result<(), GitError> {
+        self.repository.watch_programs()
     }
 
     /// Asks git whether it still works in this repository. Where it does not, that is a fault: git is not called again, and
@@ -104,19 +116,26 @@ impl Git {
             top => top?,
         };
         // Another core.worktree: what git takes for the working tree is not this project.
-        if Path::new(&top) != repository.top {
+        if repository.first_top.get_or_init(|| top.clone()) != &top {
             let top = crate::text::code_line(&top, 300);
-            return Err(unusable(format!("its working tree is now {top}; check core.worktree")));
+            let why = format!("its working tree is now {top}; check core.worktree");
+            return Err(unusable(why));
         }
         Ok(())
     }
 
+    /// What changed in git's configuration, hooks and attributes since this was last asked.
+    pub fn program_changes(&self) -> Result<Vec<String>, GitError> {
+        self.repository.program_changes()
+    }
+
     /// Why git is not called any more: a call did not end, or one would not have.
     pub fn fault(&self) -> Option<GitError> {
-        self.repository.calls.fault.get().cloned().map(GitError::Fault)
+        self.repository.calls.fault().map(GitError::Fault)
     }
 
     /// Leaves further files out of what attempts changed: Ralph writes them too.
+    #[must_use]
     pub fn without(mut self, own: Vec<String>) -> Self {
         self.own = own;
         self
@@ -124,14 +143,17 @@ impl Git {
 
     /// The branch, or the commit where HEAD is detached.
     pub fn branch(&self) -> Option<String> {
-        let commit = || Some(one_line(&String::from_utf8_lossy(&self.repository.head_line()?), 200));
-        self.on_branch().or_else(commit)
+        let name = match self.repository.branch().ok()? {
+            Some(full) => full.strip_prefix("refs/heads/").unwrap_or(&full).to_owned(),
+            None => String::from_utf8_lossy(&self.repository.head_line()?).into_owned(),
+        };
+        Some(crate::text::one_line(&name, 200))
     }
 
     /// The branch HEAD is on; none when HEAD is detached.
     pub fn on_branch(&self) -> Option<String> {
-        let full = self.repository.branch().ok()??;
-        Some(one_line(full.strip_prefix("refs/heads/").unwrap_or(&full), 200))
+        self.repository.branch().ok()??;
+        self.branch()
     }
 
     /// The repository, if it is still there. Should it go away, one further up is not taken for it.
@@ -146,8 +168,9 @@ impl Git {
 
     /// The repository, if nothing is unfinished in it.
     fn settled(&self) -> Result<&Repository, GitError> {
-        match self.unfinished()? {
-            None => Ok(&self.repository),
+        let repository = self.repository()?;
+        match Unfinished::find(&repository.git_dir) {
+            None => Ok(repository),
             Some(unfinished) => Err(GitError::Unfinished(unfinished)),
         }
     }
@@ -173,10 +196,6 @@ impl Git {
             // As git itself writes paths from the root.
             None => format!(":/{}", display_path(path)),
         }
-    }
-
-    fn left(&self, path: &[u8], why: LeftBecause) -> Left {
-        Left { what: self.display(path), why }
     }
 }
 

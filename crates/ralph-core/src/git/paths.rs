@@ -1,7 +1,6 @@
 //! Paths as git has them: bytes from the repository's root, and what is there on the disk.
 
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -29,45 +28,42 @@ pub(super) fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     (0..end).rev().filter(|at| path.get(*at) == Some(&b'/')).filter_map(|at| path.get(..at))
 }
 
-/// What is at a path, without following links, not even above it: what is beyond a link belongs to somebody else.
-pub(super) fn metadata(top: &Path, path: &[u8]) -> Option<Metadata> {
-    let metadata = |path: &[u8]| fs::symlink_metadata(on_disk(top, path)).ok();
-    let is_inside = parents(path).all(|dir| metadata(dir).is_some_and(|meta| meta.is_dir()));
-    metadata(path).filter(|_| is_inside)
-}
-
-/// What git would find at a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PathState {
-    /// Nothing, or a directory.
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileKind {
+    /// Nothing, or nothing that git would find there.
     Gone,
-    /// Its permissions, and the blob with its bytes where they were asked for.
-    File { mode: u32, blob: String },
-    /// Its target.
-    Link(Vec<u8>),
-    /// A pipe or the like, with nothing in it to keep.
+    /// With its permissions.
+    File(u32),
+    Link,
+    Directory,
+    /// A directory that is a repository itself.
+    Repository,
+    /// A pipe, a socket, a device.
     Special,
-    /// A submodule or a repository, which is never touched; with git's letters for a submodule.
-    Repository(Vec<u8>),
 }
 
-impl PathState {
+impl FileKind {
+    /// Looks without following links, not even above the path: what is beyond a link belongs to somebody else.
     pub(super) fn at(top: &Path, path: &[u8]) -> Self {
-        let Some(meta) = metadata(top, path) else {
+        let metadata = |path: &[u8]| std::fs::symlink_metadata(on_disk(top, path));
+        if !parents(path).all(|dir| metadata(dir).is_ok_and(|meta| meta.is_dir())) {
+            return Self::Gone;
+        }
+        let Ok(meta) = metadata(path) else {
             return Self::Gone;
         };
-        let full = on_disk(top, path);
-        if meta.is_file() {
-            Self::File { mode: meta.permissions().mode() & 0o7777, blob: String::new() }
-        } else if meta.is_symlink() {
-            let target = fs::read_link(full).unwrap_or_default();
-            Self::Link(target.into_os_string().into_encoded_bytes())
-        } else if !meta.is_dir() {
+        let kind = meta.file_type();
+        if kind.is_file() {
+            Self::File(meta.permissions().mode() & 0o7777)
+        } else if kind.is_symlink() {
+            Self::Link
+        } else if !kind.is_dir() {
             Self::Special
-        } else if full.join(".git").symlink_metadata().is_ok() {
-            Self::Repository(Vec::new())
+        } else if on_disk(top, path).join(".git").symlink_metadata().is_ok() {
+            Self::Repository
         } else {
-            Self::Gone
+            Self::Directory
         }
     }
 }
@@ -87,14 +83,14 @@ mod tests {
     #[test]
     fn nothing_is_seen_beyond_a_link() {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("real")).unwrap();
-        fs::write(dir.path().join("real/f"), "x").unwrap();
+        std::fs::create_dir(dir.path().join("real")).unwrap();
+        std::fs::write(dir.path().join("real/f"), "x").unwrap();
         std::os::unix::fs::symlink("real", dir.path().join("link")).unwrap();
-        let state = |path: &[u8]| PathState::at(dir.path(), path);
-        assert!(matches!(state(b"real/f"), PathState::File { .. }));
-        assert_eq!(state(b"link/f"), PathState::Gone);
-        assert_eq!(state(b"link"), PathState::Link(b"real".to_vec()));
-        assert_eq!(state(b"real"), PathState::Gone);
-        assert_eq!(state(b"none/f"), PathState::Gone);
+        let kind = |path: &[u8]| FileKind::at(dir.path(), path);
+        assert!(matches!(kind(b"real/f"), FileKind::File(_)));
+        assert_eq!(kind(b"link/f"), FileKind::Gone);
+        assert_eq!(kind(b"link"), FileKind::Link);
+        assert_eq!(kind(b"real"), FileKind::Directory);
+        assert_eq!(kind(b"none/f"), FileKind::Gone);
     }
 }

@@ -1,9 +1,15 @@
 //! What stands in the way of what Ralph is to do with git, checked before a run begins.
 
+use std::fmt;
+use std::path::PathBuf;
+
 use super::error::{SET_IDENTITY, remove_lock};
 use super::repository::Repository;
-use super::{Git, GitError};
+use super::{Git, GitError, Unfinished};
 use crate::text::one_line;
+
+/// Who commits, in git's names.
+const IDENTITIES: [&str; 2] = ["GIT_COMMITTER_IDENT", "GIT_AUTHOR_IDENT"];
 
 /// What Ralph is to do with git.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,53 +20,91 @@ pub struct Wants<'w> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Obstacle {
-    pub message: String,
-    pub fix: String,
-    /// Whether the run would fail sooner or later, so that it does not start; others may be gone in a moment.
-    pub stops: bool,
+pub enum Obstacle {
+    /// A merge or the like waits for somebody to finish it.
+    Unfinished(Unfinished),
+    BranchName(String),
+    /// Git does not know who commits.
+    NoIdentity {
+        /// Git's own message.
+        said: String,
+    },
+    /// Somebody holds the index, or died holding it.
+    Locked(PathBuf),
+}
+
+/// What an obstacle does to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// The run would fail sooner or later, so it does not start.
+    Stops,
+    /// It may be gone in a moment.
+    Hinders,
 }
 
 impl Obstacle {
-    fn stopping(message: String, fix: impl Into<String>) -> Self {
-        Self { message, fix: fix.into(), stops: true }
+    pub fn weight(&self) -> Weight {
+        match self {
+            Self::Unfinished(_) | Self::BranchName(_) | Self::NoIdentity { .. } => Weight::Stops,
+            Self::Locked(_) => Weight::Hinders,
+        }
+    }
+
+    pub fn fix(&self) -> String {
+        match self {
+            Self::Unfinished(unfinished) => {
+                format!("finish it, or run `{}`", unfinished.aborted_by())
+            }
+            Self::BranchName(_) => "fix branch under [git] in .ralph.toml".to_owned(),
+            Self::NoIdentity { .. } => SET_IDENTITY.to_owned(),
+            Self::Locked(lock) => remove_lock(lock),
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unfinished(unfinished) => write!(
+                f,
+                "{unfinished} is in progress in this working tree: Ralph cannot commit, roll back or switch \
+                 branches"
+            ),
+            Self::BranchName(name) => {
+                let name = one_line(name, 100);
+                write!(f, "[git] branch: {name:?} is not a valid branch name")
+            }
+            Self::NoIdentity { said } => write!(f, "git has no author identity: {said}"),
+            Self::Locked(lock) => write!(
+                f,
+                "git's index is locked: {} exists; a git process is running, or crashed",
+                one_line(&lock.display().to_string(), 300)
+            ),
+        }
     }
 }
 
 impl Git {
     /// What stands in the way now, the worst first. Nothing is checked where nothing is wanted.
     pub fn obstacles(&self, wants: Wants<'_>) -> Result<Vec<Obstacle>, GitError> {
-        let mut found = Vec::new();
         if !wants.commits && !wants.rolls_back && wants.branch.is_none() {
-            return Ok(found);
+            return Ok(Vec::new());
         }
-        if let Some(unfinished) = self.unfinished()? {
-            let message = format!(
-                "{unfinished} is in progress in this working tree: Ralph cannot commit, roll back or switch \
-                 branches"
-            );
-            let fix = format!("finish it, or run `{}`", unfinished.aborted_by());
-            found.push(Obstacle::stopping(message, fix));
-        }
+        let repository = self.repository()?;
+        let mut found = Vec::new();
+        found.extend(Unfinished::find(&repository.git_dir).map(Obstacle::Unfinished));
         if let Some(name) = wants.branch
             && !self.is_branch_name(name)?
         {
-            let name = one_line(name, 100);
-            let message = format!("[git] branch: {name:?} is not a valid branch name");
-            found.push(Obstacle::stopping(message, "fix branch under [git] in .ralph.toml"));
+            found.push(Obstacle::BranchName(name.to_owned()));
         }
-        if wants.commits
-            && let Some(why) = self.repository.missing_identity()?
-        {
-            found.push(Obstacle::stopping(format!("git has no author identity: {why}"), SET_IDENTITY));
+        if wants.commits {
+            let missing = repository.missing_identity()?;
+            found.extend(missing.map(|said| Obstacle::NoIdentity { said }));
         }
-        let lock = self.repository.lock_path();
-        if lock.exists() {
-            let path = one_line(&lock.display().to_string(), 300);
-            let message =
-                format!("git's index is locked: {path} exists; a git process is running, or crashed");
-            found.push(Obstacle { message, fix: remove_lock(&lock), stops: false });
-        }
+        repository.remove_stale_lock();
+        let lock = Some(repository.lock_path()).filter(|lock| lock.exists());
+        found.extend(lock.map(Obstacle::Locked));
         Ok(found)
     }
 }
@@ -68,10 +112,10 @@ impl Git {
 impl Repository {
     /// Asks git who would sign, as strictly as a commit does; why nobody could.
     pub(super) fn missing_identity(&self) -> Result<Option<String>, GitError> {
-        for identity in ["GIT_COMMITTER_IDENT", "GIT_AUTHOR_IDENT"] {
+        for identity in IDENTITIES {
             let output = self.query(&["var", identity]).output()?;
             if !output.success() {
-                return Ok(Some(reason(&output.stderr)));
+                return Ok(Some(reason(&output.error_text())));
             }
         }
         Ok(None)
@@ -83,7 +127,10 @@ fn reason(message: &str) -> String {
     let mut lines = message.lines().map(str::trim).rev();
     let fatal = lines.clone().find_map(|line| line.strip_prefix("fatal: "));
     let line = fatal.or_else(|| lines.find(|line| !line.is_empty()));
-    one_line(line.unwrap_or("no reason given"), 200)
+    match line {
+        Some(line) => one_line(line, 200),
+        None => "no reason given".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -111,18 +158,13 @@ mod tests {
         let git = repo.open();
         let wants = Wants { branch: Some("bad..name"), ..ALL };
         let found = git.obstacles(wants).unwrap();
-        let expected = [
-            ("a merge is in progress", "git merge --abort", true),
-            ("\"bad..name\" is not a valid branch name", ".ralph.toml", true),
-            ("git has no author identity: ", "git config user.email", true),
-            ("index.lock exists", "remove it: rm ", false),
-        ];
-        assert_eq!(found.len(), expected.len(), "{found:?}");
-        for (obstacle, (message, fix, stops)) in found.iter().zip(expected) {
-            assert!(obstacle.message.contains(message), "{obstacle:?}");
-            assert!(obstacle.fix.contains(fix), "{obstacle:?}");
-            assert_eq!(obstacle.stops, stops, "{obstacle:?}");
-        }
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert_eq!(found[0], Obstacle::Unfinished(Unfinished::Merge));
+        assert_eq!(found[1], Obstacle::BranchName("bad..name".into()));
+        assert!(matches!(found[2], Obstacle::NoIdentity { .. }), "{found:?}");
+        assert!(matches!(found[3], Obstacle::Locked(_)), "{found:?}");
+        let weights: Vec<Weight> = found.iter().map(Obstacle::weight).collect();
+        assert_eq!(weights, [Weight::Stops, Weight::Stops, Weight::Stops, Weight::Hinders]);
         assert_eq!(git.obstacles(Wants::default()).unwrap(), []);
         // Who commits matters to nobody who does not.
         let wants = Wants { rolls_back: true, ..Wants::default() };
@@ -135,5 +177,26 @@ mod tests {
         assert_eq!(reason(said), "unable to auto-detect email");
         assert_eq!(reason("error: odd\n\n"), "error: odd");
         assert_eq!(reason(" \n"), "no reason given");
+    }
+
+    #[test]
+    fn every_obstacle_says_what_mends_it() {
+        let said = "no email was given".to_owned();
+        for (obstacle, words, fix) in [
+            (Obstacle::Unfinished(Unfinished::Rebase), "a rebase is in progress", "git rebase --abort"),
+            (Obstacle::BranchName("a\nb".into()), "not a valid branch name", ".ralph.toml"),
+            (Obstacle::NoIdentity { said }, "no email was given", "git config user.email"),
+            (
+                Obstacle::Locked("/a b/.git/index.lock".into()),
+                "/a b/.git/index.lock exists",
+                "rm '/a b/.git/index.lock'",
+            ),
+        ] {
+            let message = obstacle.to_string();
+            assert!(message.contains(words), "{message}");
+            assert!(!message.contains('\n'), "{message}");
+            let given = obstacle.fix();
+            assert!(given.contains(fix), "{given}");
+        }
     }
 }

@@ -3,33 +3,32 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
-
-use tempfile::TempPath;
 
 use super::call::{Call, CallKind, CallState};
 use super::paths::on_disk;
 use super::trust::ProgramWatch;
 use super::{GitError, GitFault, GitLimits};
-use crate::files::{Limit, Links, Stamp, open, read_all, stamp};
+use crate::files::{Limit, Links, open, read_all};
 
-/// Files of Ralph's own in git's directory: no link is followed there.
-pub(super) const PENDING_COMMIT: &str = "ralph-commit.json";
-pub(super) const COMMIT_LOCK: &str = "ralph-committing";
 /// Files in git's directory that must be regular where they exist.
-const OWN: [&str; 3] = ["HEAD", "index", "config.worktree"];
+const OWN: [&str; 5] = ["HEAD", "index", "config.worktree", "ralph-commit.json", "ralph-committing"];
 /// The same in the directory that all working trees of the repository share.
 const SHARED: [&str; 5] = ["config", "packed-refs", "shallow", "info/attributes", "info/exclude"];
 /// Files of the working tree that git reads as rules.
-pub(super) const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
+const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
 /// No name of a reference is longer.
 const REFERENCE_BYTES: u64 = 4096;
+/// How many entries of the working tree are searched for the cause of a timeout.
+const MOST_ENTRIES: usize = 50_000;
 /// How long Ralph waits for somebody else's lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
-pub(super) const NAP: Duration = Duration::from_millis(20);
+const NAP: Duration = Duration::from_millis(20);
+/// Ralph holds the index's lock for less than a millisecond: one this old was left by a killed run.
+const STALE: Duration = Duration::from_secs(1);
 
 /// A repository, and what all calls of git in it share.
 #[derive(Debug)]
@@ -42,6 +41,8 @@ pub(super) struct Repository {
     pub(super) shared_dir: PathBuf,
     pub(super) calls: CallState,
     pub(super) programs: Mutex<ProgramWatch>,
+    /// What git called the root of the working tree when it was first asked.
+    pub(super) first_top: OnceLock<String>,
 }
 
 impl Repository {
@@ -52,8 +53,9 @@ impl Repository {
             shared_dir: shared.unwrap_or_else(|_| git_dir.clone()),
             top,
             git_dir,
-            calls: CallState { limits, ..CallState::default() },
+            calls: CallState::new(limits),
             programs: Mutex::default(),
+            first_top: OnceLock::new(),
         }
     }
 
@@ -92,18 +94,17 @@ impl Repository {
         }
     }
 
-    /// A file that is opened on every call and that is not a regular one.
-    fn irregular_file(&self) -> Option<PathBuf> {
-        let in_git_dir = |name: &&str| self.git_dir.join(name);
-        let mut ralphs = [PENDING_COMMIT, COMMIT_LOCK].iter().map(in_git_dir);
-        let mut gits = OWN.iter().map(in_git_dir).chain(SHARED.iter().map(|name| self.shared_dir.join(name)));
-        let branch = self.head_reference().map(|name| on_disk(&self.shared_dir, &name));
-        let mut rules = branch.into_iter().chain(RULES.iter().map(|name| self.top.join(name)));
-        let is_irregular = |meta: io::Result<fs::Metadata>| meta.is_ok_and(|meta| !meta.is_file());
-        ralphs
-            .find(|path| is_irregular(fs::symlink_metadata(path)))
-            .or_else(|| gits.find(|path| is_irregular(fs::metadata(path))))
-            .or_else(|| rules.find(|path| is_special(path)))
+    /// A file that git opens on every call and that is not a regular one.
+    pub(super) fn irregular_file(&self) -> Option<PathBuf> {
+        let own = OWN.iter().map(|name| self.git_dir.join(name));
+        let shared = SHARED.iter().map(|name| self.shared_dir.join(name));
+        let is_other = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| !meta.is_file());
+        own.chain(shared).find(is_other).or_else(|| {
+            let branch = self.head_reference();
+            let branch = branch.map(|name| on_disk(&self.shared_dir, &name));
+            let mut rules = RULES.iter().map(|name| self.top.join(name));
+            branch.filter(|path| is_special(path)).or_else(|| rules.find(|path| is_special(path)))
+        })
     }
 
     /// What HEAD says, from its file: a process would take longer than all the rest.
@@ -113,7 +114,8 @@ impl Repository {
     }
 
     fn head_reference(&self) -> Option<Vec<u8>> {
-        self.head_line()?.strip_prefix(b"ref: ").map(<[u8]>::to_vec)
+        let head = self.head_line()?;
+        head.strip_prefix(b"ref: ").map(<[u8]>::to_vec)
     }
 
     /// The full name of the branch HEAD is on; none when HEAD is detached.
@@ -166,68 +168,110 @@ impl Repository {
         self.git_dir.join("index.lock")
     }
 
-    /// Waits until nobody holds the index.
-    pub(super) fn wait_for_index(&self) -> Result<(), GitError> {
-        wait_for(&self.lock_path())
-    }
-
     /// The repository's index; none before anything was added.
     pub(super) fn read_index(&self) -> Result<Option<IndexFile>, GitError> {
-        let path = self.index_path();
-        let read = || -> io::Result<IndexFile> {
-            let stamp = stamp(&path);
-            let file = open(&path, Links::Follow)?;
-            let modified = file.metadata()?.modified()?;
-            Ok(IndexFile { bytes: read_all(file, Limit::GIT_INDEX)?, modified, stamp })
+        IndexFile::read(&self.index_path())
+    }
+
+    /// Waits until nobody holds the index; not forever, because its holder may have died.
+    pub(super) fn wait_for_index(&self) -> Result<(), GitError> {
+        self.remove_stale_lock();
+        self.wait_for(&self.lock_path())
+    }
+
+    pub(super) fn wait_for(&self, lock: &Path) -> Result<(), GitError> {
+        let asked = Instant::now();
+        while lock.exists() {
+            if asked.elapsed() >= LOCK_PATIENCE {
+                return Err(GitError::Locked(lock.to_owned()));
+            }
+            std::thread::sleep(NAP);
+        }
+        Ok(())
+    }
+
+    /// A hard link to this file is Ralph's lock on the index: that tells it from one of git's.
+    fn own_lock_path(&self) -> PathBuf {
+        self.git_dir.join("ralph-index")
+    }
+
+    /// Removes the index's lock where a killed run of Ralph left it.
+    pub(super) fn remove_stale_lock(&self) {
+        let inode = |path: PathBuf| fs::symlink_metadata(path).map(|meta| (meta.dev(), meta.ino()));
+        let is_ours = match (inode(self.lock_path()), inode(self.own_lock_path())) {
+            (Ok(lock), Ok(own)) => lock == own,
+            _ => false,
         };
-        match read() {
-            Ok(index) => Ok(Some(index)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(GitError::file(path, error)),
+        let linked = crate::files::stamp(&self.lock_path()).map(|(linked, _)| linked);
+        let is_old = linked.is_some_and(|at| at.elapsed().is_ok_and(|age| age > STALE));
+        if is_ours && is_old {
+            let _ = fs::remove_file(self.lock_path());
         }
     }
 
-    /// Replaces the repository's index, or removes it. An index that is not `expected` stays; whether it was replaced.
-    pub(super) fn install_index(
-        &self,
-        new: Option<&Path>,
-        expected: Option<&IndexFile>,
-    ) -> Result<bool, GitError> {
-        let (index, lock) = (self.index_path(), self.lock_path());
-        wait_for(&lock)?;
-        let install = || -> io::Result<bool> {
-            // The way git takes the lock.
-            File::create_new(&lock)?;
-            let _lock = TempPath::try_from_path(lock)?;
-            if expected.is_some_and(|expected| stamp(&index) != expected.stamp) {
-                return Ok(false);
-            }
-            match new {
-                Some(new) => {
-                    if let Ok(known) = fs::metadata(&index) {
-                        let _ = fs::set_permissions(new, known.permissions());
-                    }
-                    fs::rename(new, &index)?;
+    /// Takes the index's lock the way git does.
+    fn lock_index(&self) -> Result<IndexLock, GitError> {
+        let (lock, own) = (self.lock_path(), self.own_lock_path());
+        let _ = File::create_new(&own);
+        let asked = Instant::now();
+        loop {
+            self.remove_stale_lock();
+            let linked = match fs::hard_link(&own, &lock) {
+                // This file system has no hard links.
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => File::create_new(&lock).map(drop),
+                linked => linked,
+            };
+            match linked {
+                Ok(()) => return Ok(IndexLock(lock)),
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(GitError::file(lock, error));
                 }
-                None if index.exists() => fs::remove_file(&index)?,
-                None => {}
+                Err(_) if asked.elapsed() >= LOCK_PATIENCE => return Err(GitError::Locked(lock)),
+                Err(_) => std::thread::sleep(NAP),
             }
-            Ok(true)
+        }
+    }
+
+    /// Replaces the repository's index; none removes it.
+    pub(super) fn install_index(&self, new: Option<&Path>) -> Result<(), GitError> {
+        let _lock = self.lock_index()?;
+        self.replace_index(new)
+    }
+
+    /// The same, unless somebody wrote the index since it was read; whether it was replaced.
+    pub(super) fn install_index_over(&self, old: &IndexFile, new: &Path) -> Result<bool, GitError> {
+        let _lock = self.lock_index()?;
+        if IndexIdentity::of(&self.index_path()) != Some(old.identity) {
+            return Ok(false);
+        }
+        self.replace_index(Some(new)).map(|()| true)
+    }
+
+    fn replace_index(&self, new: Option<&Path>) -> Result<(), GitError> {
+        let index = self.index_path();
+        let done = match new {
+            Some(new) => {
+                if let Ok(known) = fs::metadata(&index) {
+                    let _ = fs::set_permissions(new, known.permissions());
+                }
+                fs::rename(new, &index)
+            }
+            None => match fs::remove_file(&index) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                done => done,
+            },
         };
-        install().map_err(|error| GitError::file(&index, error))
+        done.map_err(|error| GitError::file(index, error))
     }
 }
 
-/// Waits until a lock is gone; not forever, because its holder may have died.
-pub(super) fn wait_for(lock: &Path) -> Result<(), GitError> {
-    let asked = Instant::now();
-    while lock.exists() {
-        if asked.elapsed() >= LOCK_PATIENCE {
-            return Err(GitError::Locked(lock.to_owned()));
-        }
-        std::thread::sleep(NAP);
+/// The index's lock, until it is dropped.
+struct IndexLock(PathBuf);
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
     }
-    Ok(())
 }
 
 /// An index as it was on the disk.
@@ -236,13 +280,45 @@ pub(super) struct IndexFile {
     pub(super) bytes: Vec<u8>,
     /// Goes with the bytes: by it git sees which entries could have changed unnoticed since.
     pub(super) modified: SystemTime,
-    /// Tells one index from another: git never writes one in place.
-    pub(super) stamp: Stamp,
+    pub(super) identity: IndexIdentity,
+}
+
+/// Tells one index from another: git never writes one in place. Inode and time of the last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IndexIdentity(u64, i64, i64);
+
+impl IndexIdentity {
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|meta| Self::new(&meta))
+    }
+
+    fn new(meta: &fs::Metadata) -> Self {
+        Self(meta.ino(), meta.ctime(), meta.ctime_nsec())
+    }
 }
 
 impl std::fmt::Debug for IndexFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "IndexFile({} bytes)", self.bytes.len())
+    }
+}
+
+impl IndexFile {
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, GitError> {
+        let read = || -> io::Result<Self> {
+            let file = open(path, Links::Follow)?;
+            let meta = file.metadata()?;
+            Ok(Self {
+                bytes: read_all(file, Limit::GIT_INDEX)?,
+                modified: meta.modified()?,
+                identity: IndexIdentity::new(&meta),
+            })
+        };
+        match read() {
+            Ok(index) => Ok(Some(index)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(GitError::file(path, error)),
+        }
     }
 }
 
@@ -255,11 +331,55 @@ fn read_start(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Whether a path is a pipe, a socket or a device.
-pub(super) fn is_special(path: &Path) -> bool {
+fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| {
         let kind = meta.file_type();
         kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device()
     })
+}
+
+/// The command line of a process in a group other than its leader.
+pub(super) fn other_process_in(group: i32) -> Option<String> {
+    let names = fs::read_dir("/proc").ok()?.flatten();
+    let mut ids = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    ids.find_map(|pid| {
+        let text = |name: &str| {
+            let bytes = read_start(Path::new(&format!("/proc/{pid}/{name}"))).ok()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        // `pid (name) state parent group …`; the name may hold anything.
+        let stat = text("stat")?;
+        let (_, fields) = stat.rsplit_once(')')?;
+        let its_group = fields.split_whitespace().nth(2)?.parse::<i32>().ok()?;
+        if pid == group || its_group != group {
+            return None;
+        }
+        let words = text("cmdline")?.replace('\0', " ");
+        let line = crate::text::one_line(&crate::text::mask_secrets(words.trim()), 120);
+        Some(line).filter(|line| !line.is_empty())
+    })
+}
+
+/// A pipe or the like in the place of a file with rules, anywhere in the working tree.
+pub(super) fn special_rules_file(top: &Path) -> Option<PathBuf> {
+    let mut dirs = vec![top.to_owned()];
+    let mut seen = 0;
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).ok()?.flatten() {
+            seen += 1;
+            if seen > MOST_ENTRIES {
+                return None;
+            }
+            let (path, name) = (entry.path(), entry.file_name());
+            if RULES.iter().any(|rules| name == *rules) && is_special(&path) {
+                return Some(path);
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && name != ".git" {
+                dirs.push(path);
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -316,6 +436,24 @@ mod tests {
         assert_eq!(real(&found.shared_dir), real(&repo.path(".git")));
         make_pipe(&repo.path(".git/packed-refs"));
         assert!(Git::open(&tree, GitLimits::default()).is_err());
+    }
+
+    #[test]
+    fn the_lock_of_a_killed_run_is_removed_and_no_other() {
+        let repo = Repo::with_first_commit();
+        let git = repo.open();
+        let repository = git.repository().unwrap();
+        let held = repository.lock_index().unwrap();
+        repository.remove_stale_lock();
+        assert!(repository.lock_path().exists(), "its holder may live");
+        std::mem::forget(held);
+        std::thread::sleep(STALE + Duration::from_millis(100));
+        repository.wait_for_index().unwrap();
+        assert!(!repository.lock_path().exists());
+        repo.write(".git/index.lock", "");
+        std::thread::sleep(STALE + Duration::from_millis(100));
+        repository.remove_stale_lock();
+        assert!(repository.lock_path().exists(), "it is git's");
     }
 
     #[test]

@@ -2,67 +2,120 @@
 //! doing it. No filter and no line ending changes them on the way.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::SystemTime;
 
 use super::call::{with_zeros, zero_separated};
-use super::index::{Entry, Index};
-use super::paths::{PathState, RepoPath, display_path, metadata, on_disk, parents};
+use super::index::{Entry, GITLINK, Index};
+use super::paths::{FileKind, RepoPath, display_path, on_disk, parents};
 use super::repository::Repository;
 use super::{GitError, LeftBecause};
-use crate::agent::Exit;
+
+/// Rules for other files: they must be as they were before others are restored.
+const RULES: [&[u8]; 2] = [b".gitignore", b".gitattributes"];
+
+/// What was at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PathState {
+    Gone,
+    /// The blob with its bytes, and its permissions.
+    File {
+        blob: String,
+        mode: u32,
+    },
+    Link(Vec<u8>),
+    /// A pipe or the like, with nothing in it to keep.
+    Special,
+    /// A submodule or a repository, which is never touched; with git's letters for a submodule.
+    Repository(Vec<u8>),
+}
+
+impl PathState {
+    /// What is at a path, without its content; `letters` are git's for a repository.
+    pub(super) fn outline(top: &Path, path: &[u8], letters: Option<&Vec<u8>>) -> Self {
+        match (letters, FileKind::at(top, path)) {
+            (Some(letters), _) => Self::Repository(letters.clone()),
+            (None, FileKind::File(mode)) => Self::File { blob: String::new(), mode },
+            (None, FileKind::Link) => Self::Link(Vec::new()),
+            (None, FileKind::Repository) => Self::Repository(Vec::new()),
+            (None, FileKind::Special) => Self::Special,
+            (None, FileKind::Gone | FileKind::Directory) => Self::Gone,
+        }
+    }
+}
 
 impl Repository {
-    /// What is at these paths, with the bytes of files as blobs; git's letters tell those that are repositories.
+    /// What is at these paths; with git's letters for those that are repositories.
     pub(super) fn path_states<'a>(
         &self,
         paths: impl IntoIterator<Item = (&'a RepoPath, Option<&'a Vec<u8>>)>,
     ) -> Result<BTreeMap<RepoPath, PathState>, GitError> {
-        let mut states: BTreeMap<RepoPath, PathState> = BTreeMap::new();
+        let mut states = BTreeMap::new();
+        let mut files = Vec::new();
         for (path, letters) in paths {
-            let state = letters.cloned().map(PathState::Repository);
-            states.insert(path.clone(), state.unwrap_or_else(|| PathState::at(&self.top, path)));
-        }
-        let mut files: Vec<(&RepoPath, &mut String)> = Vec::new();
-        for (path, state) in &mut states {
-            if let PathState::File { blob, .. } = state {
-                files.push((path, blob));
+            let mut state = PathState::outline(&self.top, path, letters);
+            match &mut state {
+                PathState::File { mode, .. } => {
+                    files.push((path, *mode));
+                    continue;
+                }
+                PathState::Link(target) => {
+                    let full = on_disk(&self.top, path);
+                    let read = fs::read_link(&full).map_err(|error| GitError::file(&full, error))?;
+                    *target = read.as_os_str().as_bytes().to_vec();
+                }
+                PathState::Gone | PathState::Special | PathState::Repository(_) => {}
             }
+            states.insert(path.clone(), state);
         }
-        if files.is_empty() {
-            return Ok(states);
-        }
-        let lines: Vec<u8> = files.iter().flat_map(|(path, _)| quoted(path)).collect();
-        let words = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
-        let names = self.change(&words).input(lines).line()?;
-        if names.lines().count() != files.len() {
-            let message = format!("named {} of {} files", names.lines().count(), files.len());
-            return Err(GitError::Refused { command: "hash-object".to_owned(), message });
-        }
-        for ((_, blob), name) in files.into_iter().zip(names.lines()) {
-            name.clone_into(blob);
+        let paths: Vec<&RepoPath> = files.iter().map(|(path, _)| *path).collect();
+        for ((path, mode), blob) in files.into_iter().zip(self.hash_files(&paths)?) {
+            states.insert(path.clone(), PathState::File { blob, mode });
         }
         Ok(states)
+    }
+
+    /// The blobs of files, in order.
+    fn hash_files(&self, paths: &[&RepoPath]) -> Result<Vec<String>, GitError> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lines: Vec<Vec<u8>> = paths.iter().map(|path| quoted(path)).collect();
+        let words = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
+        let out = self.change(&words).input(lines.concat()).run()?;
+        let out = String::from_utf8_lossy(&out).into_owned();
+        let named: Vec<String> = out.lines().map(str::to_owned).collect();
+        match named.len() == paths.len() {
+            true => Ok(named),
+            false => Err(GitError::Refused {
+                command: "hash-object".to_owned(),
+                message: format!("named {} of {} files", named.len(), paths.len()),
+            }),
+        }
     }
 
     /// Those of the paths that the rules ignore.
     pub(super) fn ignored<'a>(
         &self,
-        paths: impl IntoIterator<Item = &'a RepoPath>,
+        paths: impl Iterator<Item = &'a [u8]>,
     ) -> Result<BTreeSet<RepoPath>, GitError> {
         let list = with_zeros(paths);
         if list.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let output = self.query(&["check-ignore", "--no-index", "-z", "--stdin"]).input(list).output()?;
-        match output.exit {
+        let call = self.query(&["check-ignore", "--no-index", "-z", "--stdin"]);
+        let output = call.input(list).output()?;
+        match output.code {
             // 1 says that none is.
-            Exit::Code(0 | 1) => Ok(zero_separated(&output.stdout).map(<[u8]>::to_vec).collect()),
-            _ => Err(output.refused()),
+            Some(0 | 1) => Ok(zero_separated(&output.stdout).map(<[u8]>::to_vec).collect()),
+            _ => Err(GitError::Refused {
+                command: "check-ignore".to_owned(),
+                message: crate::text::one_line(&output.error_text(), 200),
+            }),
         }
     }
 }
@@ -84,130 +137,199 @@ fn quoted(path: &[u8]) -> Vec<u8> {
 impl Index<'_> {
     /// Makes the index hold what was at these paths. Repositories have no part in it.
     pub(super) fn set_states(&self, states: &BTreeMap<RepoPath, PathState>) -> Result<(), GitError> {
-        // Git stores a link's target as it is.
-        let plain = states.iter().filter(|(_, state)| matches!(state, PathState::Gone | PathState::Link(_)));
-        self.add(plain.map(|(path, _)| path))?;
-        self.set(states.iter().filter_map(|(path, state)| {
-            let PathState::File { blob, mode } = state else {
-                return None;
-            };
-            let mode = if mode & 0o100 != 0 { "100755" } else { "100644" };
-            Some((path, Entry::new(mode, blob)))
-        }))
+        let (mut files, mut links, mut gone) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for (path, state) in states {
+            match state {
+                PathState::Repository(_) | PathState::Special => {}
+                PathState::Gone => gone.push(path),
+                // Git stores a link's target as it is.
+                PathState::Link(_) => links.push(path),
+                PathState::File { blob, mode } => {
+                    let is_executable = mode & 0o100 != 0;
+                    let mode = if is_executable { "100755" } else { "100644" };
+                    files.insert(path, Entry::new(mode, blob));
+                }
+            }
+        }
+        self.remove(gone)?;
+        self.set(files.iter().map(|(path, entry)| (*path, entry)))?;
+        self.add(links)
     }
 }
 
 /// How a path gets back to what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Undo {
-    /// It was uncommitted, or not there at all.
-    Restore(PathState),
-    /// It was as the index has it.
+    Remove,
     CheckOut,
+    Write { blob: String, mode: u32 },
+    Link(Vec<u8>),
 }
 
-/// What a rollback does at a path that may have been changed; nothing where it is as it was or none of our business. The
-/// error says why it is left. `before` is what was there where it was uncommitted, `index` what the index had for it before.
-pub(super) fn decide(
-    before: Option<&PathState>,
-    now: &PathState,
-    was_ignored: bool,
-    index: Option<&Entry>,
-) -> Result<Option<Undo>, LeftBecause> {
-    match (before, now) {
-        (Some(before), now) if before == now => Ok(None),
-        (Some(PathState::Repository(letters)), _) | (_, PathState::Repository(letters)) => {
-            Err(match letters.is_empty() && index.is_none() {
-                true => LeftBecause::Repository,
-                false => LeftBecause::Submodule,
-            })
+/// What a rollback does at a path that may have been changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// It is as it was, or none of our business.
+    Nothing,
+    Undo(Undo),
+    Leave(LeftBecause),
+}
+
+impl Decision {
+    /// `before` is what was there where it was uncommitted, `index` what the index had for it before.
+    pub(super) fn new(
+        before: Option<&PathState>,
+        now: &PathState,
+        was_ignored: bool,
+        index: Option<&Entry>,
+    ) -> Self {
+        match (before, now) {
+            (Some(before), now) if before == now => Self::Nothing,
+            (Some(PathState::Repository(letters)), _) | (_, PathState::Repository(letters)) => {
+                Self::Leave(match letters.is_empty() && index.is_none() {
+                    true => LeftBecause::Repository,
+                    false => LeftBecause::Submodule,
+                })
+            }
+            (Some(PathState::Special), _) => Self::Nothing,
+            (Some(PathState::Gone), _) => Self::Undo(Undo::Remove),
+            (Some(PathState::Link(target)), _) => Self::Undo(Undo::Link(target.clone())),
+            (Some(PathState::File { blob, mode }), _) => {
+                Self::Undo(Undo::Write { blob: blob.clone(), mode: *mode })
+            }
+            (None, now) => match index {
+                Some(entry) if entry.mode == GITLINK => Self::Leave(LeftBecause::Submodule),
+                Some(entry) if entry.unwatched => Self::Leave(LeftBecause::Unwatched),
+                Some(_) => Self::Undo(Undo::CheckOut),
+                None if was_ignored || *now == PathState::Gone => Self::Nothing,
+                None => Self::Undo(Undo::Remove),
+            },
         }
-        (Some(PathState::Special), _) => Ok(None),
-        (Some(before), _) => Ok(Some(Undo::Restore(before.clone()))),
-        (None, now) => match index {
-            Some(entry) if entry.is_submodule() => Err(LeftBecause::Submodule),
-            Some(entry) if entry.unwatched => Err(LeftBecause::Unwatched),
-            Some(_) => Ok(Some(Undo::CheckOut)),
-            None if was_ignored || *now == PathState::Gone => Ok(None),
-            None => Ok(Some(Undo::Restore(PathState::Gone))),
-        },
     }
 }
 
-impl Index<'_> {
-    /// Restores files, where this is the index of before. Whatever stands in the way of one is reported, and the others go
-    /// on.
-    pub(super) fn restore(&self, undo: &BTreeMap<RepoPath, Undo>) -> Result<Vec<String>, GitError> {
+/// A rollback of files under way. Whatever stands in the way of one is noted, and the others go on.
+pub(super) struct Restore<'r> {
+    pub(super) repository: &'r Repository,
+    /// The index of before.
+    pub(super) index: &'r Index<'r>,
+    /// Directories made later than this are the attempt's.
+    pub(super) since: SystemTime,
+    pub(super) errors: Vec<String>,
+    /// What was not removed, because the rules of before ignore it.
+    pub(super) spared: BTreeSet<RepoPath>,
+}
+
+impl Restore<'_> {
+    /// Does everything; what the rules of before ignore is not removed.
+    pub(super) fn all(&mut self, undo: &BTreeMap<RepoPath, Undo>) -> Result<(), GitError> {
+        let name = |path: &RepoPath| path.rsplit(|b| *b == b'/').next().map(<[u8]>::to_vec);
+        let is_rule = |path: &RepoPath| RULES.iter().any(|rule| name(path).as_deref() == Some(rule));
+        let (rules, others): (Vec<_>, Vec<_>) = undo.iter().partition(|(path, _)| is_rule(path));
+        self.some(&rules)?;
+        let removed = others.iter().filter(|(_, undo)| **undo == Undo::Remove);
+        let removed = removed.map(|(path, _)| path.as_slice());
+        self.spared = self.repository.ignored(removed)?;
+        self.some(&others)
+    }
+
+    fn some(&mut self, undo: &[(&RepoPath, &Undo)]) -> Result<(), GitError> {
         let top = self.repository.top.as_path();
-        let mut errors = Vec::new();
-        let mut note = |path: &[u8], done: io::Result<()>| {
-            errors.extend(done.err().map(|error| format!("{}: {error}", display_path(path))));
-        };
-        let gone = Undo::Restore(PathState::Gone);
         // Removals come first: something else may have been where they are.
-        let (removed, others): (Vec<_>, Vec<_>) = undo.iter().partition(|(_, undo)| **undo == gone);
-        for (path, _) in removed {
-            note(path, remove(top, path));
+        for (path, undo) in undo {
+            if **undo == Undo::Remove && !self.spared.contains(*path) {
+                self.note(path, remove(top, path));
+                self.prune(path);
+            }
         }
         let mut checked_out = Vec::new();
-        for (path, undo) in others {
-            if let Err(why) = make_room(top, path) {
-                note(path, Err(why));
+        for (path, undo) in undo {
+            if **undo != Undo::Remove
+                && let Err(why) = make_room(top, path)
+            {
+                self.note(path, Err(why));
                 continue;
             }
             match undo {
-                Undo::CheckOut => checked_out.push(path),
-                Undo::Restore(PathState::File { blob, mode }) => {
-                    note(path, write(self.repository, path, blob, *mode)?);
-                }
-                Undo::Restore(PathState::Link(target)) => {
-                    note(path, link(&on_disk(top, path), target));
-                }
-                Undo::Restore(PathState::Gone | PathState::Special | PathState::Repository(_)) => {}
+                Undo::Remove => {}
+                Undo::CheckOut => checked_out.push(*path),
+                Undo::Write { blob, mode } => self.write(path, blob, *mode)?,
+                Undo::Link(target) => self.note(path, link(top, path, target)),
             }
         }
-        if !checked_out.is_empty() {
-            // Through git's filters, as it was committed.
-            let call = self.call(&["checkout-index", "--force", "--index", "-z", "--stdin"]);
-            errors.extend(call.input(with_zeros(checked_out)).run().err().map(|error| error.to_string()));
+        self.check_out(&checked_out)
+    }
+
+    fn note(&mut self, path: &[u8], done: io::Result<()>) {
+        if let Err(error) = done {
+            self.errors.push(format!("{}: {error}", display_path(path)));
         }
-        Ok(errors)
+    }
+
+    /// Removes the directories above a path that are empty now and were made by the attempt.
+    fn prune(&self, path: &[u8]) {
+        for dir in parents(path) {
+            let full = on_disk(&self.repository.top, dir);
+            let made = fs::symlink_metadata(&full).and_then(|meta| meta.created());
+            if !made.is_ok_and(|made| made > self.since) || fs::remove_dir(&full).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Writes a file byte for byte.
+    fn write(&mut self, path: &[u8], blob: &str, mode: u32) -> Result<(), GitError> {
+        let full = on_disk(&self.repository.top, path);
+        let dir = full.parent().unwrap_or(&self.repository.top);
+        let opened = crate::files::temporary_in(dir).and_then(|file| Ok((file.as_file().try_clone()?, file)));
+        let (out, file) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.note(path, Err(error));
+                return Ok(());
+            }
+        };
+        let call = self.repository.change(&["cat-file", "blob", blob]);
+        call.write_to(out)?;
+        let permissions = Permissions::from_mode(mode);
+        let permitted = file.as_file().set_permissions(permissions);
+        let written = permitted.and_then(|()| file.persist(full).map(drop).map_err(|e| e.error));
+        self.note(path, written);
+        Ok(())
+    }
+
+    /// Writes files as they were committed, through git's filters.
+    fn check_out(&mut self, paths: &[&RepoPath]) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let top = self.repository.top.as_path();
+        let kinds = || paths.iter().map(|path| FileKind::at(top, path));
+        let before: Vec<FileKind> = kinds().collect();
+        let words = ["checkout-index", "--force", "--index", "-z", "--stdin"];
+        let list = with_zeros(paths.iter().map(|path| path.as_slice()));
+        if let Err(error) = self.index.call(&words).input(list).run() {
+            self.errors.push(error.to_string());
+        }
+        for ((path, old), new) in paths.iter().zip(before).zip(kinds()) {
+            // Its permissions stay, because it may have been for nobody else to read, but for git's executable bit.
+            if let (FileKind::File(old), FileKind::File(new)) = (old, new)
+                && old & 0o100 == new & 0o100
+                && old != new
+            {
+                let permissions = Permissions::from_mode(old);
+                self.note(path, fs::set_permissions(on_disk(top, path), permissions));
+            }
+        }
+        Ok(())
     }
 }
 
-/// Removes a file, and the directories above it that are empty then, as git does.
 fn remove(top: &Path, path: &[u8]) -> io::Result<()> {
-    if metadata(top, path).is_none_or(|meta| meta.is_dir()) {
-        return Ok(());
+    match FileKind::at(top, path) {
+        FileKind::File(_) | FileKind::Link | FileKind::Special => fs::remove_file(on_disk(top, path)),
+        FileKind::Gone | FileKind::Directory | FileKind::Repository => Ok(()),
     }
-    fs::remove_file(on_disk(top, path))?;
-    for dir in parents(path) {
-        if fs::remove_dir(on_disk(top, dir)).is_err() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn link(path: &Path, target: &[u8]) -> io::Result<()> {
-    if path.symlink_metadata().is_ok() {
-        fs::remove_file(path)?;
-    }
-    std::os::unix::fs::symlink(OsStr::from_bytes(target), path)
-}
-
-/// Writes a file byte for byte.
-fn write(repository: &Repository, path: &[u8], blob: &str, mode: u32) -> Result<io::Result<()>, GitError> {
-    let full = on_disk(&repository.top, path);
-    let dir = full.parent().unwrap_or(&repository.top);
-    let opened = crate::files::temporary_in(dir).and_then(|file| Ok((file.as_file().try_clone()?, file)));
-    let (out, file) = match opened {
-        Ok(opened) => opened,
-        Err(error) => return Ok(Err(error)),
-    };
-    repository.change(&["cat-file", "blob", blob]).write_to(out)?;
-    let permitted = file.as_file().set_permissions(Permissions::from_mode(mode));
-    Ok(permitted.and_then(|()| file.persist(full).map(drop).map_err(|error| error.error)))
 }
 
 /// Makes sure that a file can be put at a path without anything else being lost.
@@ -222,11 +344,13 @@ fn make_room(top: &Path, path: &[u8]) -> io::Result<()> {
         }
     }
     let full = on_disk(top, path);
-    let is_dir = metadata(top, path).is_some_and(|meta| meta.is_dir());
-    if is_dir && remove_empty(&full).is_err() {
-        return in_the_way(path);
+    match FileKind::at(top, path) {
+        FileKind::Directory | FileKind::Repository if remove_empty(&full).is_err() => in_the_way(path),
+        _ => match full.parent() {
+            Some(parent) => fs::create_dir_all(parent),
+            None => Ok(()),
+        },
     }
-    fs::create_dir_all(full.parent().unwrap_or(top))
 }
 
 /// Removes a directory with nothing but directories in it: a file was in its place, so the attempt made them all.
@@ -239,6 +363,15 @@ fn remove_empty(dir: &Path) -> io::Result<()> {
         }
     }
     fs::remove_dir(dir)
+}
+
+fn link(top: &Path, path: &[u8], target: &[u8]) -> io::Result<()> {
+    let full = on_disk(top, path);
+    match fs::remove_file(&full) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::os::unix::fs::symlink(std::ffi::OsStr::from_bytes(target), full)
 }
 
 #[cfg(test)]
@@ -255,44 +388,46 @@ mod tests {
 
     #[test]
     fn every_path_gets_back_to_what_it_was_or_is_left() {
+        use Decision::{Leave, Nothing};
         use PathState::{Gone, Link, Special};
-        let restored = |state: PathState| Ok(Some(Undo::Restore(state)));
+        let write = Decision::Undo(Undo::Write { blob: "a".into(), mode: 0o600 });
         let was = Some(file("a", 0o600));
-        let write = restored(file("a", 0o600));
+        let to_link = Decision::Undo(Undo::Link(b"x".to_vec()));
         let link = |target: &[u8]| Link(target.to_vec());
-        let check_out = Ok(Some(Undo::CheckOut));
-        let (submodule, nested) = (Err(LeftBecause::Submodule), Err(LeftBecause::Repository));
+        let (remove, check_out) = (Decision::Undo(Undo::Remove), Decision::Undo(Undo::CheckOut));
+        let (submodule, nested) = (Leave(LeftBecause::Submodule), Leave(LeftBecause::Repository));
         for (before, now, index_mode, decision) in [
             // What was uncommitted.
-            (was.clone(), file("a", 0o600), None, &Ok(None)),
+            (was.clone(), file("a", 0o600), None, &Nothing),
             (was.clone(), file("b", 0o600), None, &write),
             (was.clone(), file("a", 0o644), None, &write),
             (was.clone(), Gone, None, &write),
             (was.clone(), link(b"x"), None, &write),
             (was.clone(), Special, None, &write),
-            (Some(link(b"x")), link(b"y"), Some("120000"), &restored(link(b"x"))),
-            (Some(Gone), file("a", 0o644), Some("100644"), &restored(Gone)),
+            (Some(link(b"x")), link(b"y"), Some("120000"), &to_link),
+            (Some(Gone), file("a", 0o644), Some("100644"), &remove),
             // What was clean, and what is new.
             (None, file("b", 0o644), Some("100644"), &check_out),
             (None, Gone, Some("100644"), &check_out),
-            (None, file("b", 0o644), None, &restored(Gone)),
-            (None, Gone, None, &Ok(None)),
+            (None, file("b", 0o644), None, &remove),
+            (None, Gone, None, &Nothing),
             // Submodules and repositories.
-            (None, repository(b"SC.."), Some("160000"), &submodule),
-            (None, Gone, Some("160000"), &submodule),
-            (Some(repository(b"S..U")), repository(b"SC.."), Some("160000"), &submodule),
+            (None, repository(b"SC.."), Some(GITLINK), &submodule),
+            (None, Gone, Some(GITLINK), &submodule),
+            (Some(repository(b"S..U")), repository(b"SC.."), Some(GITLINK), &submodule),
             (None, repository(b""), None, &nested),
             (was, repository(b""), None, &nested),
             (Some(repository(b"")), Gone, None, &nested),
         ] {
             let entry = index_mode.map(|mode| Entry::new(mode, "1"));
-            let made = decide(before.as_ref(), &now, false, entry.as_ref());
+            let made = Decision::new(before.as_ref(), &now, false, entry.as_ref());
             assert_eq!(made, *decision, "{before:?} {now:?} {index_mode:?}");
         }
         let now = file("b", 0o644);
-        assert_eq!(decide(None, &now, true, None), Ok(None));
+        assert_eq!(Decision::new(None, &now, true, None), Nothing);
         let unwatched = Entry { unwatched: true, ..Entry::new("100644", "1") };
-        assert_eq!(decide(None, &now, false, Some(&unwatched)), Err(LeftBecause::Unwatched));
+        let left = Leave(LeftBecause::Unwatched);
+        assert_eq!(Decision::new(None, &now, false, Some(&unwatched)), left);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use super::repository::Repository;
 use super::{Git, GitError};
 use crate::model::Timestamp;
 
+/// References of one name are numbered; more than this many are a mistake.
+const MOST_OF_A_NAME: u32 = 10_000;
 /// Temporary directories of a run that is still alive, in another project of the repository, are younger.
 const SCRATCH_AGE: Duration = Duration::from_secs(600);
 /// How long a state that was saved before an attempt is kept after a crash.
@@ -23,51 +25,61 @@ impl Repository {
         parents: &[String],
         message: &str,
     ) -> Result<String, GitError> {
+        let mut call = self.change(&["commit-tree", tree]);
         let mut seen = BTreeSet::new();
-        let parents = parents.iter().filter(|parent| seen.insert(*parent));
-        let call = self.change(&["commit-tree", tree]).args(parents.flat_map(|parent| ["-p", parent]));
+        for parent in parents {
+            if seen.insert(parent) {
+                call = call.args(&["-p", parent]);
+            }
+        }
         call.signed_by_ralph().input(message).line()
-    }
-
-    /// A commit of another one's tree with these paths as they are in the working tree.
-    pub(super) fn commit_files<'p>(
-        &self,
-        base: Option<&str>,
-        paths: impl IntoIterator<Item = &'p RepoPath>,
-        parents: &[String],
-        message: &str,
-    ) -> Result<String, GitError> {
-        let index = Index::of_tree(self, base)?;
-        index.add(paths)?;
-        self.commit_tree(&index.write_tree()?, parents, message)
     }
 
     /// Creates a reference to a commit. One that exists is never moved: it may be all that holds somebody's work.
     pub(super) fn save_reference(&self, folder: &str, name: &str, commit: &str) -> Result<String, GitError> {
         let name = format!("refs/ralph/{folder}/{name}");
         let mut reference = name.clone();
-        let mut number = 1_u32;
-        // An empty old value: it must not exist yet.
-        while let Err(error) = self.change(&["update-ref", &reference, commit, ""]).run() {
-            if self.commit_at(&reference)?.is_none() {
-                return Err(error);
+        let mut number = 1;
+        loop {
+            // An empty old value: it must not exist yet.
+            match self.change(&["update-ref", &reference, commit, ""]).run() {
+                Ok(_) => return Ok(reference),
+                Err(error) if number >= MOST_OF_A_NAME || self.commit_at(&reference)?.is_none() => {
+                    return Err(error);
+                }
+                Err(_) => {
+                    number += 1;
+                    reference = format!("{name}-again{number}");
+                }
             }
-            number += 1;
-            reference = format!("{name}-again{number}");
         }
-        Ok(reference)
     }
 
     /// Removes temporary directories that killed runs left; what cannot be removed stays.
     fn remove_old_scratch(&self, now: Timestamp) {
-        for entry in fs::read_dir(&self.git_dir).into_iter().flatten().flatten() {
+        let entries = fs::read_dir(&self.git_dir).into_iter().flatten().flatten();
+        for entry in entries {
             let is_ours = entry.file_name().to_str().is_some_and(is_scratch);
-            let is_old =
-                |meta: &fs::Metadata| meta.modified().is_ok_and(|made| now.since(made.into()) > SCRATCH_AGE);
-            if is_ours && entry.metadata().is_ok_and(|meta| meta.is_dir() && is_old(&meta)) {
+            let made = entry.metadata().and_then(|meta| meta.modified()).ok();
+            let is_old = made.is_some_and(|made| now.since(made.into()) > SCRATCH_AGE);
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_ours && is_dir && is_old {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
+    }
+
+    /// References to states that were saved before attempts which never ended, and when.
+    fn kept_states(&self) -> Result<Vec<(String, Timestamp)>, GitError> {
+        let format = "--format=%(refname) %(creatordate:unix)";
+        let out = self.query(&["for-each-ref", format, "refs/ralph/kept/"]).run()?;
+        let lines = String::from_utf8_lossy(&out).into_owned();
+        let states = lines.lines().filter_map(|line| {
+            let (reference, seconds) = line.rsplit_once(' ')?;
+            let made = Timestamp::from_secs(seconds.parse().ok()?);
+            Some((reference.to_owned(), made))
+        });
+        Ok(states.collect())
     }
 }
 
@@ -83,8 +95,11 @@ impl Git {
         if paths.is_empty() {
             return Ok(None);
         }
-        let parents: Vec<String> = now.head.iter().cloned().collect();
-        let commit = repository.commit_files(now.head(), &paths, &parents, &clean_message(message))?;
+        let index = Index::of_tree(repository, now.head())?;
+        index.add(&paths)?;
+        let parents: Vec<String> = now.head.into_iter().collect();
+        let message = clean_message(message);
+        let commit = repository.commit_tree(&index.write_tree()?, &parents, &message)?;
         repository.save_reference("rollback", name, &commit).map(Some)
     }
 
@@ -93,17 +108,12 @@ impl Git {
     pub fn tidy(&self, now: Timestamp, is_ours: &dyn Fn(&str) -> bool) -> Result<Vec<String>, GitError> {
         let repository = self.repository()?;
         repository.remove_old_scratch(now);
-        let format = "--format=%(refname) %(creatordate:unix)";
-        let states = repository.query(&["for-each-ref", format, "refs/ralph/kept/"]).line()?;
         let mut kept = Vec::new();
-        for (reference, seconds) in states.lines().filter_map(|line| line.rsplit_once(' ')) {
-            let Some(made) = seconds.parse().ok().map(Timestamp::from_secs).filter(|_| is_ours(reference))
-            else {
-                continue;
-            };
+        let states = repository.kept_states()?.into_iter();
+        for (reference, made) in states.filter(|(reference, _)| is_ours(reference)) {
             match now.since(made) > KEPT_AGE {
-                true => drop(repository.change(&["update-ref", "-d", reference]).run()?),
-                false => kept.push(reference.to_owned()),
+                true => drop(repository.change(&["update-ref", "-d", &reference]).run()?),
+                false => kept.push(reference),
             }
         }
         Ok(kept)
@@ -169,7 +179,7 @@ mod tests {
         assert!(git.tidy(later, &|_| false).unwrap().is_empty());
         assert!(!repo.path(".git/ralph-abc123").exists());
         assert!(repo.path(".git/ralph-notes").exists());
-        let states = || repo.git(&["for-each-ref", "refs/ralph/kept/"]).lines().count();
+        let states = || git.repository().unwrap().kept_states().unwrap().len();
         assert_eq!(states(), 1);
         assert!(git.tidy(later, &|_| true).unwrap().is_empty());
         assert_eq!(states(), 0);

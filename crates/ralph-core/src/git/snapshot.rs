@@ -2,6 +2,7 @@
 //! earlier attempts left uncommitted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -11,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::call::zero_separated;
 use super::commit::choose;
 use super::paths::{RepoPath, display_path, on_disk};
+use super::repository::IndexIdentity;
 use super::{Git, GitError, GitFault};
-use crate::files::{self, Limit, Links, Stamp, stamp};
+use crate::files::{self, Limit, Links};
 use crate::model::{GitRecord, LeftoverFile, Timestamp};
 
 /// More changed files than this are not listed or remembered one by one.
@@ -47,7 +49,7 @@ pub struct Snapshot {
     /// What is ignored, from the root; a slash at the end means everything below too. Empty unless it was asked for.
     pub(super) ignored: BTreeSet<RepoPath>,
     /// The index that this was read from; none where there was none.
-    pub(super) index: Stamp,
+    pub(super) index: Option<IndexIdentity>,
 }
 
 /// Enough of a changed file to see that it changed again. It is stored, so that later runs can compare.
@@ -92,9 +94,9 @@ impl Git {
 
     fn read_status(&self, options: &[&str]) -> Result<Snapshot, GitError> {
         let index = self.repository.index_path();
-        let mut snapshot = Snapshot { index: stamp(&index), ..Snapshot::default() };
+        let mut snapshot = Snapshot { index: IndexIdentity::of(&index), ..Snapshot::default() };
         let call = self.repository.query(&STATUS).in_dir(&self.dir);
-        let out = call.args(options).args(["--", "."]).run()?;
+        let out = call.args(options).args(&["--", "."]).run()?;
         for record in zero_separated(&out) {
             self.add_record(&mut snapshot, record);
         }
@@ -154,11 +156,18 @@ impl Git {
 
     /// What happened between two moments. Asks git again only if HEAD moved.
     pub fn changes(&self, before: &Snapshot, after: &Snapshot) -> Result<GitRecord, GitError> {
-        let changed = after.dirty.iter().filter(|(path, state)| !before.has_same(path, state));
-        let clean = before.dirty.keys().filter(|path| !after.dirty.contains_key(*path));
-        let changed = changed.map(|(path, _)| path).chain(clean);
-        let mut files: Vec<String> = changed.map(|path| text(path)).collect();
-        files.extend(self.committed(before.head(), after.head())?);
+        let is_same = |path: &Vec<u8>, state: &FileState| {
+            let known = before.dirty.get(path);
+            known.is_some_and(|known| known.is_same_as(state))
+        };
+        let changed = after.dirty.iter().filter(|(path, state)| !is_same(path, state));
+        let clean = before.dirty.keys();
+        let clean = clean.filter(|path| !after.dirty.contains_key(*path));
+        let mut files: Vec<String> =
+            changed.map(|(path, _)| path).chain(clean).map(|path| text(path)).collect();
+        if before.head != after.head {
+            files.extend(self.committed(before.head.as_deref(), after.head.as_deref())?);
+        }
         files.sort();
         files.dedup();
         files.truncate(MOST_FILES);
@@ -180,7 +189,8 @@ impl Git {
             return Ok(Vec::new());
         }
         let differences = self.repository.differences(before, after)?;
-        Ok(differences.iter().filter_map(|path| self.own_path(path)).map(text).collect())
+        let paths = differences.iter();
+        Ok(paths.filter_map(|path| self.own_path(path)).map(text).collect())
     }
 }
 
@@ -194,12 +204,8 @@ impl Snapshot {
         self.dirty.keys().map(|path| display_path(path)).collect()
     }
 
-    /// Whether a file was already like this.
-    pub(super) fn has_same(&self, path: &[u8], state: &FileState) -> bool {
-        self.dirty.get(path).is_some_and(|known| known.is_same_as(state))
-    }
-
     /// The same working tree, had nobody touched these paths.
+    #[must_use]
     pub fn without(&self, paths: &[Vec<u8>]) -> Self {
         let mut clean = self.clone();
         for path in paths {
@@ -211,15 +217,16 @@ impl Snapshot {
     /// What a commit of the work since `before` would contain, as it is now.
     pub fn work_since(&self, before: &Self, run_start: &Self) -> Vec<LeftoverFile> {
         let choice = choose(run_start, before, self);
-        let paths: Vec<Vec<u8>> = choice.paths.into_iter().chain(choice.dropped).collect();
-        if paths.len() > MOST_FILES {
-            return Vec::new();
-        }
-        let left = paths.into_iter().filter_map(|path| {
+        let paths = choice.paths.into_iter().chain(choice.dropped);
+        let left = paths.filter_map(|path| {
             let state = serde_json::to_string(self.dirty.get(&path)?).ok()?;
             Some(LeftoverFile { path, state })
         });
-        left.collect()
+        let left: Vec<LeftoverFile> = left.collect();
+        match left.len() > MOST_FILES {
+            true => Vec::new(),
+            false => left,
+        }
     }
 
     /// What attempts made or changed since this snapshot and before they were killed at `last_sign`, as it is now. What
@@ -249,8 +256,11 @@ impl Snapshot {
         Some(Self { dirty: dirty.into_iter().collect(), ..Self::default() })
     }
 
+    /// Whether a file is as it was left.
     pub fn is_as_left(&self, file: &LeftoverFile) -> bool {
-        serde_json::from_str(&file.state).is_ok_and(|left| self.has_same(&file.path, &left))
+        let left = serde_json::from_str::<FileState>(&file.state).ok();
+        let now = self.dirty.get(&file.path);
+        now.zip(left).is_some_and(|(now, left)| now.is_same_as(&left))
     }
 }
 
@@ -258,19 +268,11 @@ impl FileState {
     /// Reads a path that git calls dirty; `dirty_before` is how many were read already.
     fn read(path: &Path, letters: Vec<u8>, submodule: Option<Vec<u8>>, dirty_before: usize) -> Self {
         let meta = std::fs::symlink_metadata(path).ok();
-        let content = meta.as_ref().map(|meta| {
-            let is_small = meta.is_file() && meta.size() <= HASHED_BYTES && dirty_before < HASHED_FILES;
-            let read = || files::read(path, Links::Follow, Limit::SETTINGS).ok();
-            Content::There {
-                stat: (meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino()),
-                hash: is_small.then(read).flatten().map(|bytes| files::fnv(&bytes)),
-            }
-        });
         Self {
             letters,
             submodule,
             executable: meta.as_ref().is_some_and(|meta| meta.mode() & 0o100 != 0),
-            content: content.unwrap_or(Content::Gone),
+            content: Content::read(path, meta.as_ref(), dirty_before),
             changed_at: meta.as_ref().map(MetadataExt::ctime),
         }
     }
@@ -299,14 +301,36 @@ impl FileState {
 }
 
 impl Content {
+    fn read(path: &Path, meta: Option<&Metadata>, dirty_before: usize) -> Self {
+        let Some(meta) = meta else {
+            return Self::Gone;
+        };
+        let is_small = meta.is_file() && meta.size() <= HASHED_BYTES && dirty_before < HASHED_FILES;
+        let read = || files::read(path, Links::Follow, Limit::SETTINGS).ok();
+        let bytes = is_small.then(read).flatten();
+        Self::There {
+            stat: (meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino()),
+            hash: bytes.map(|bytes| digest(&bytes)),
+        }
+    }
+
     /// Whether two files hold the same; writing the same again is no change, where both were read.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::There { hash: Some(hash), .. }, Self::There { hash: Some(other), .. }) => hash == other,
-            (Self::There { stat, .. }, Self::There { stat: other, .. }) => stat == other,
-            _ => self == other,
+            (Self::Gone, Self::Gone) => true,
+            (Self::There { stat, hash }, Self::There { stat: s, hash: h }) => match (hash, h) {
+                (Some(hash), Some(h)) => hash == h,
+                _ => stat == s,
+            },
+            (Self::Gone, Self::There { .. }) | (Self::There { .. }, Self::Gone) => false,
         }
     }
+}
+
+/// A digest that is the same in every release, because it is stored: FNV-1a.
+fn digest(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use super::call::CallKind;
 use super::paths::{display_path, on_disk};
 use super::repository::Repository;
-use super::{Git, GitError, GitFault};
+use super::{GitError, GitFault};
 use crate::files::{Stamp, stamp};
-use crate::text::{few, one_line};
+use crate::text::{few, mask_secrets, one_line};
 
 /// Submodules in deeper folders are not looked for.
 const MODULE_DEPTH: u32 = 4;
@@ -27,7 +27,6 @@ const FILTER_OFF: [(&str, &str); 4] = [("clean", ""), ("smudge", ""), ("process"
 const SIGNING_DEFAULTS: [(&str, &str); 3] =
     [("commit.gpgsign", "false"), ("gpg.format", "openpgp"), ("gpg.program", "gpg")];
 
-const HOOKS_PATH: &[u8] = b"core.hookspath";
 /// What a hook's key begins with; no setting's does.
 const HOOK: &[u8] = b"hook\0";
 const ATTRIBUTES: &[u8] = b"attributes\0";
@@ -36,18 +35,24 @@ const ATTRIBUTES: &[u8] = b"attributes\0";
 /// how its file looks.
 pub(super) type Settings = BTreeMap<Vec<u8>, Vec<(PathBuf, Vec<u8>)>>;
 type Stamps = BTreeMap<PathBuf, Stamp>;
+type Variables = Vec<(OsString, OsString)>;
 
-/// What git runs in a repository since the run began; nothing is turned off before [`Repository::watch_programs`].
+/// What git would run, at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Programs(Settings);
+
+/// The programs of a repository since the run began; nothing is turned off before [`Repository::watch_programs`].
 #[derive(Debug, Default)]
 pub(super) struct ProgramWatch {
-    start: Settings,
-    now: Settings,
+    start: Programs,
+    now: Programs,
     /// As they were when changes were last reported.
-    reported: Settings,
+    reported: Programs,
     /// Every file that could change any of this.
     stamps: Stamps,
     /// The configuration of each submodule when the run began.
     modules: Stamps,
+    overrides: Variables,
     /// A new program held up a commit: later commits run none of them either.
     distrusts_new: bool,
 }
@@ -72,87 +77,87 @@ pub(super) struct NewProgram {
     pub(super) fix: String,
 }
 
-impl Git {
-    /// Takes note of the programs that git runs by itself: those that appear later are off in every call but the one real
-    /// commit.
-    pub fn watch_programs(&self) -> Result<(), GitError> {
-        let repository = &self.repository;
-        let modules = repository.module_configs().into_iter().map(stamped).collect();
-        let mut watch = ProgramWatch { modules, ..ProgramWatch::default() };
-        watch.read(repository)?;
+impl Repository {
+    /// Takes note of everything that is there now.
+    pub(super) fn watch_programs(&self) -> Result<(), GitError> {
+        let mut watch = ProgramWatch {
+            modules: self.module_configs().into_iter().map(stamped).collect(),
+            ..ProgramWatch::default()
+        };
+        watch.read(self)?;
         watch.start = watch.now.clone();
         watch.reported = watch.now.clone();
-        *repository.programs() = watch;
+        watch.overrides = Vec::new();
+        *self.programs() = watch;
         Ok(())
     }
 
-    /// What changed in git's configuration, hooks and attributes since this was last asked, each file with what is new in it.
-    pub fn program_changes(&self) -> Result<Vec<String>, GitError> {
-        self.repository.check()?;
-        let mut programs = self.repository.present_programs()?;
-        let changes = changes(&programs.reported, &programs.now, &self.repository);
+    fn programs(&self) -> std::sync::MutexGuard<'_, ProgramWatch> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Variables that turn off what appeared since the run began. A commit runs all of it until one held it up.
+    pub(super) fn overrides(&self, kind: CallKind) -> Result<Variables, GitError> {
+        let mut programs = self.programs();
+        if matches!(kind, CallKind::Commit(_)) && !programs.distrusts_new {
+            return Ok(Vec::new());
+        }
+        programs.refresh(self)?;
+        Ok(programs.overrides.clone())
+    }
+
+    /// What changed since this was last asked, each file with what is new in it.
+    pub(super) fn program_changes(&self) -> Result<Vec<String>, GitError> {
+        self.check()?;
+        let mut programs = self.programs();
+        programs.refresh(self)?;
+        let changes = changes(&programs.reported, &programs.now, self);
         programs.reported = programs.now.clone();
         Ok(changes)
     }
 
-    /// What a person has to do before a commit that failed like this can be made, because of programs that appeared during
-    /// the run; and the names of all such programs. Where there is something to do, later commits run none of them.
-    pub fn new_programs(&self, error: &GitError) -> (Vec<String>, Option<String>) {
-        let programs = self.repository.new_in_commits().unwrap_or_default();
-        let fix = fix_for_commit(error, &programs);
-        if fix.is_some() {
-            self.repository.programs().distrusts_new = true;
-        }
-        (programs.into_iter().map(|one| one.name).collect(), fix)
-    }
-}
-
-impl Repository {
-    fn programs(&self) -> MutexGuard<'_, ProgramWatch> {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The same, read again if a file changed that they depend on.
-    fn present_programs(&self) -> Result<MutexGuard<'_, ProgramWatch>, GitError> {
-        let mut programs = self.programs();
-        if !programs.stamps.iter().all(|(path, known)| stamp(path) == *known) {
-            programs.read(self)?;
-        }
-        Ok(programs)
-    }
-
-    /// Settings that turn off what appeared since the run began; none where nothing changed. A commit runs all of it until
-    /// one held it up.
-    pub(super) fn overrides(&self, kind: CallKind) -> Result<Option<Vec<(OsString, OsString)>>, GitError> {
-        if matches!(kind, CallKind::Commit(_)) && !self.programs().distrusts_new {
-            return Ok(None);
-        }
-        let programs = self.present_programs()?;
-        let is_changed = changed_keys(&programs.start, &programs.now).next().is_some();
-        Ok(is_changed.then(|| overrides(&programs.start, &programs.now)))
+    /// From now on commits run no program that appeared during the run.
+    pub(super) fn distrust_new_programs(&self) {
+        self.programs().distrusts_new = true;
     }
 
     /// The programs that a commit runs and that appeared or changed since the run began.
     pub(super) fn new_in_commits(&self) -> Result<Vec<NewProgram>, GitError> {
-        if self.programs().distrusts_new {
+        let mut programs = self.programs();
+        if programs.distrusts_new {
             return Ok(Vec::new());
         }
-        let programs = self.present_programs()?;
+        programs.refresh(self)?;
         Ok(new_in_commits(&programs.start, &programs.now, self))
     }
 
     /// All settings as git reads them; fails where it cannot.
     pub(super) fn settings(&self) -> Result<Settings, GitError> {
-        self.config_list(&[]).map_err(|error| match error {
+        let settings = self.config_list(&[]);
+        settings.map_err(|error| match error {
             // Every other call of git would fail as well.
             GitError::Refused { message, .. } => self.calls.fail(GitFault::Config(message)),
             error => error,
         })
     }
 
+    /// The filters in the configuration of a submodule.
+    fn module_filters(&self, file: &Path) -> Result<Settings, GitError> {
+        let mut settings = match self.config_list(&[OsStr::new("--file"), file.as_os_str()]) {
+            // Half a submodule, or one that git cannot read: git runs no filter of it either.
+            Err(GitError::Refused { .. }) => Settings::new(),
+            settings => settings?,
+        };
+        settings.retain(|key, _| filter_name(key).is_some());
+        Ok(settings)
+    }
+
     fn config_list(&self, options: &[&OsStr]) -> Result<Settings, GitError> {
-        let call = self.query(&["config", "--list", "-z", "--show-origin"]);
-        let out = call.args(options).run_unguarded()?;
+        let mut call = self.query(&["config", "--list", "-z", "--show-origin"]);
+        for option in options {
+            call = call.arg(option);
+        }
+        let out = call.run_unguarded()?;
         let mut pieces = out.split(|b| *b == 0);
         let mut settings = Settings::new();
         while let (Some(origin), Some(setting)) = (pieces.next(), pieces.next()) {
@@ -163,7 +168,8 @@ impl Repository {
             // The value follows a line's end.
             let mut parts = setting.splitn(2, |b| *b == b'\n').map(<[u8]>::to_vec);
             let key = parts.next().unwrap_or_default();
-            settings.entry(key).or_default().push((file, parts.next().unwrap_or_default()));
+            let values = settings.entry(key).or_default();
+            values.push((file, parts.next().unwrap_or_default()));
         }
         Ok(settings)
     }
@@ -191,7 +197,11 @@ impl Repository {
             Ok(rest) => Path::new(".git").join(rest),
             Err(_) => path.strip_prefix(&self.top).unwrap_or(path).to_owned(),
         };
-        one_line(&inside.display().to_string(), 300)
+        let text = match inside.as_os_str() == OsStr::new("") {
+            true => "the command line".to_owned(),
+            false => inside.display().to_string(),
+        };
+        one_line(&text, 300)
     }
 }
 
@@ -201,79 +211,129 @@ fn stamped(path: PathBuf) -> (PathBuf, Stamp) {
 }
 
 impl ProgramWatch {
+    /// Reads everything again if a file changed that it depends on.
+    fn refresh(&mut self, repository: &Repository) -> Result<(), GitError> {
+        let is_same = |(path, known): (&PathBuf, &Stamp)| stamp(path) == *known;
+        if !self.stamps.iter().all(is_same) {
+            self.read(repository)?;
+            self.overrides = overrides(&self.start, &self.now);
+        }
+        Ok(())
+    }
+
     fn read(&mut self, repository: &Repository) -> Result<(), GitError> {
         let shared = &repository.shared_dir;
         let attributes = shared.join("info/attributes");
-        let mut files: BTreeSet<PathBuf> = self.stamps.keys().cloned().collect();
-        files.extend(personal_config_files());
-        files.extend([shared.join("config"), repository.git_dir.join("config.worktree")]);
-        files.extend([attributes.clone(), shared.join("modules")]);
+        let mut files = personal_config_files();
+        files.extend([
+            shared.join("config"),
+            repository.git_dir.join("config.worktree"),
+            attributes.clone(),
+            shared.join("modules"),
+        ]);
+        files.extend(self.start.config_files());
         // Before the settings: what changes meanwhile is seen the next time.
         let mut stamps: Stamps = files.into_iter().map(stamped).collect();
-        let mut now = repository.settings()?;
-        // Settings of a command line are in no file.
-        let origins =
-            now.values().flatten().map(|(file, _)| file).filter(|file| !file.as_os_str().is_empty());
-        for file in origins {
-            stamps.entry(file.clone()).or_insert_with_key(|file| stamp(file));
+        let mut now = Programs(repository.settings()?);
+        for file in now.config_files() {
+            stamps.entry(file.clone()).or_insert_with(|| stamp(&file));
         }
-        for (config, stamp) in repository.module_configs().into_iter().map(stamped) {
-            if self.modules.get(&config) != Some(&stamp) {
-                let settings = match repository.config_list(&["--file".as_ref(), config.as_os_str()]) {
-                    // Half a submodule, or one that git cannot read: git runs no filter of it either.
-                    Err(GitError::Refused { .. }) => Settings::new(),
-                    settings => settings?,
-                };
-                for (key, values) in settings.into_iter().filter(|(key, _)| filter_name(key).is_some()) {
-                    now.entry(key).or_default().extend(values);
+        for (path, stamp) in repository.module_configs().into_iter().map(stamped) {
+            if self.modules.get(&path) != Some(&stamp) {
+                for (key, values) in repository.module_filters(&path)? {
+                    now.0.entry(key).or_default().extend(values);
                 }
             }
-            stamps.insert(config, stamp);
+            stamps.insert(path, stamp);
         }
-        let hooks_dir = match now.get(HOOKS_PATH).and_then(|values| values.last()) {
-            Some((_, path)) => on_disk(&repository.top, path),
+        let hooks_dir = match now.values(b"core.hookspath").last() {
+            Some(path) => on_disk(&repository.top, path),
             None => shared.join("hooks"),
         };
-        stamps.extend([stamped(hooks_dir.clone())]);
-        let hooks = fs::read_dir(&hooks_dir).into_iter().flatten().flatten();
-        let hooks = hooks.map(|hook| ([HOOK, hook.file_name().as_bytes()].concat(), hook.path()));
-        let hooks = hooks.filter(|(key, _)| !key.ends_with(b".sample"));
-        for (key, path) in hooks.chain([(ATTRIBUTES.to_vec(), attributes)]) {
-            let (path, stamp) = stamped(path);
-            stamps.insert(path.clone(), stamp);
-            if let Some(stamp) = stamp {
-                now.insert(key, vec![(path, format!("{stamp:?}").into_bytes())]);
+        stamps.insert(hooks_dir.clone(), stamp(&hooks_dir));
+        for hook in fs::read_dir(&hooks_dir).into_iter().flatten().flatten() {
+            let name = hook.file_name();
+            if !name.as_bytes().ends_with(b".sample") {
+                let (path, stamp) = stamped(hook.path());
+                stamps.insert(path.clone(), stamp);
+                now.add_file([HOOK, name.as_bytes()].concat(), path, stamp);
             }
         }
-        (self.stamps, self.now) = (stamps, now);
+        now.add_file(ATTRIBUTES.to_vec(), attributes.clone(), stamp(&attributes));
+        self.stamps = stamps;
+        self.now = now;
         Ok(())
     }
 }
 
-/// What is there and not as it was. What was removed runs nothing.
-fn changed_keys<'k>(before: &'k Settings, now: &'k Settings) -> impl Iterator<Item = &'k Vec<u8>> {
-    now.keys().filter(|key| before.get(*key) != now.get(*key))
-}
+impl Programs {
+    fn add_file(&mut self, key: Vec<u8>, path: PathBuf, stamp: Stamp) {
+        if let Some(stamp) = stamp {
+            let value = format!("{stamp:?}").into_bytes();
+            self.0.insert(key, vec![(path, value)]);
+        }
+    }
 
-/// The file that has the last say about a key, as people know it.
-fn file_of(settings: &Settings, key: &[u8], repository: &Repository) -> String {
-    let mut files = settings.get(key).into_iter().flatten().rev().map(|(file, _)| file.as_path());
-    // Ralph's own options come last and are in no file.
-    let file = files.find(|file| !file.as_os_str().is_empty()).unwrap_or(Path::new(""));
-    repository.display_file(file)
+    /// The files that settings come from and those they include, also where these are not there yet.
+    fn config_files(&self) -> BTreeSet<PathBuf> {
+        let mut files = BTreeSet::new();
+        for (key, values) in &self.0 {
+            let is_include =
+                key == b"include.path" || key.starts_with(b"includeif.") && key.ends_with(b".path");
+            for (origin, value) in values {
+                files.insert(origin.clone());
+                if is_include {
+                    files.insert(match value.strip_prefix(b"~/") {
+                        Some(rest) => {
+                            let home = std::env::var_os("HOME").unwrap_or_default();
+                            on_disk(Path::new(&home), rest)
+                        }
+                        None => on_disk(origin.parent().unwrap_or(Path::new("")), value),
+                    });
+                }
+            }
+        }
+        // Settings of a command line are in no file.
+        files.remove(Path::new(""));
+        files
+    }
+
+    fn values(&self, key: &[u8]) -> Vec<&[u8]> {
+        let all = self.0.get(key).into_iter().flatten();
+        all.map(|(_, value)| value.as_slice()).collect()
+    }
+
+    /// What is not as it was. What was removed runs nothing.
+    fn changed_keys<'k>(&'k self, start: &Self) -> impl Iterator<Item = &'k Vec<u8>> {
+        let keys = self.0.keys();
+        keys.filter(|key| start.values(key) != self.values(key))
+    }
+
+    fn has_filter(&self, name: &[u8]) -> bool {
+        self.0.keys().any(|key| filter_name(key) == Some(name))
+    }
+
+    /// The file that has the last say about a key.
+    fn file_of(&self, key: &[u8]) -> &Path {
+        let files = self.0.get(key).into_iter().flatten();
+        // Ralph's own options come last and are in no file.
+        let mut files = files.rev().map(|(file, _)| file.as_path());
+        let file = files.find(|file| !file.as_os_str().is_empty());
+        file.unwrap_or(Path::new(""))
+    }
 }
 
 /// Where git looks for a person's own settings; a file there may not exist yet.
-fn personal_config_files() -> impl Iterator<Item = PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let home = variable("HOME");
-    let xdg = variable("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
-    let files = [
-        variable("GIT_CONFIG_GLOBAL"),
-        home.map(|home| home.join(".gitconfig")),
-        xdg.map(|xdg| xdg.join("git/config")),
-    ];
-    files.into_iter().flatten()
+fn personal_config_files() -> BTreeSet<PathBuf> {
+    if let Some(file) = std::env::var_os("GIT_CONFIG_GLOBAL") {
+        return BTreeSet::from([file.into()]);
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let more = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let more = more.or_else(|| Some(home.as_ref()?.join(".config")));
+    let own = home.map(|home| home.join(".gitconfig"));
+    let more = more.map(|more| more.join("git/config"));
+    own.into_iter().chain(more).collect()
 }
 
 /// The name in `filter.NAME.clean` and the like.
@@ -283,72 +343,105 @@ fn filter_name(key: &[u8]) -> Option<&[u8]> {
     rest.get(..at)
 }
 
+fn is_about_signing(key: &[u8]) -> bool {
+    key.starts_with(b"gpg.") || key == b"commit.gpgsign" || key == b"user.signingkey"
+}
+
 /// The kind of program that a key has a say in.
 fn kind_of(key: &[u8]) -> Option<ProgramKind> {
-    if filter_name(key).is_some() {
-        Some(ProgramKind::Filter)
-    } else if key.starts_with(HOOK) || key == HOOKS_PATH {
-        Some(ProgramKind::Hook)
-    } else {
-        let signs = key.starts_with(b"gpg.") || key == b"commit.gpgsign" || key == b"user.signingkey";
-        signs.then_some(ProgramKind::Signing)
+    let is_hook = key.starts_with(HOOK) || key == b"core.hookspath";
+    match filter_name(key) {
+        Some(_) => Some(ProgramKind::Filter),
+        None if is_hook => Some(ProgramKind::Hook),
+        None => is_about_signing(key).then_some(ProgramKind::Signing),
     }
 }
 
 /// What turns off everything that was not there when the run began, or was something else.
-fn overrides(start: &Settings, now: &Settings) -> Vec<(OsString, OsString)> {
+fn overrides(start: &Programs, now: &Programs) -> Variables {
     let mut settings: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-    for key in changed_keys(start, now) {
+    for key in now.changed_keys(start) {
         match kind_of(key) {
             Some(ProgramKind::Filter) => {
                 let name = filter_name(key).unwrap_or_default();
                 settings.extend(FILTER_OFF.map(|(variable, value)| {
-                    ([b"filter.", name, b".", variable.as_bytes()].concat(), value.into())
+                    let key = [b"filter.", name, b".", variable.as_bytes()].concat();
+                    (key, value.as_bytes().to_vec())
                 }));
             }
             Some(ProgramKind::Hook) => {
                 settings.insert(b"core.hooksPath".to_vec(), b"/dev/null".to_vec());
             }
             Some(ProgramKind::Signing) => {
-                let known = start.get(key).and_then(|values| values.last()).map(|(_, value)| value.clone());
-                let default = SIGNING_DEFAULTS.iter().find(|(name, _)| name.as_bytes() == key);
-                let before = known.or(default.map(|(_, value)| (*value).into()));
-                settings.extend(before.map(|value| (key.clone(), value)));
+                let known = start.values(key).last().copied();
+                let mut defaults = SIGNING_DEFAULTS.iter();
+                let default = defaults.find(|(name, _)| name.as_bytes() == key);
+                let before = known.or(default.map(|(_, value)| value.as_bytes()));
+                settings.extend(before.map(|value| (key.clone(), value.to_vec())));
             }
             None => {}
         }
     }
-    settings.into_iter().map(|(key, value)| (OsString::from_vec(key), OsString::from_vec(value))).collect()
+    let mut variables = Variables::new();
+    if now.changed_keys(start).next().is_some() {
+        // How missing objects are fetched depends on many settings, and could run anything.
+        variables.push(("GIT_NO_LAZY_FETCH".into(), "1".into()));
+    }
+    if settings.is_empty() {
+        return variables;
+    }
+    // In variables a key can have any name, which it cannot behind `-c`.
+    let known = std::env::var("GIT_CONFIG_COUNT");
+    let first: usize = known.ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let count = first + settings.len();
+    for (n, (key, value)) in (first..).zip(settings) {
+        for (part, bytes) in [("KEY", key), ("VALUE", value)] {
+            let name = format!("GIT_CONFIG_{part}_{n}");
+            variables.push((name.into(), OsString::from_vec(bytes)));
+        }
+    }
+    variables.push(("GIT_CONFIG_COUNT".into(), count.to_string().into()));
+    variables
 }
 
-fn new_in_commits(start: &Settings, now: &Settings, repository: &Repository) -> Vec<NewProgram> {
-    let is_moved = start.get(HOOKS_PATH) != now.get(HOOKS_PATH);
-    let has_filter = |name: &[u8]| start.keys().any(|key| filter_name(key) == Some(name));
+fn new_in_commits(start: &Programs, now: &Programs, repository: &Repository) -> Vec<NewProgram> {
     let mut programs: Vec<NewProgram> = Vec::new();
-    for key in changed_keys(start, now) {
+    let is_moved = start.values(b"core.hookspath") != now.values(b"core.hookspath");
+    for key in now.changed_keys(start) {
+        let file = repository.display_file(now.file_of(key));
         let Some(kind) = kind_of(key) else {
             continue;
         };
-        let file = file_of(now, key, repository);
-        let program = if key.starts_with(HOOK) {
+        let program = match filter_name(key) {
             // All hooks of another directory are new.
-            if is_moved {
-                continue;
+            None if key.starts_with(HOOK) && is_moved => continue,
+            None if key.starts_with(HOOK) => NewProgram {
+                kind,
+                name: format!("hook {file}"),
+                fix: match start.0.contains_key(key) {
+                    true => format!("restore {file}"),
+                    false => format!("remove {file}"),
+                },
+            },
+            filter => {
+                let (name, was_there) = match filter {
+                    Some(name) => {
+                        let filter = format!("filter {}", display_path(name));
+                        (filter, start.has_filter(name))
+                    }
+                    None if kind == ProgramKind::Hook => ("core.hooksPath".to_owned(), false),
+                    None => (display_path(key), start.0.contains_key(key)),
+                };
+                let name = one_line(&name, 100);
+                NewProgram {
+                    kind,
+                    fix: match was_there {
+                        true => format!("restore {name} in {file}"),
+                        false => format!("remove {name} from {file}"),
+                    },
+                    name: format!("{name} in {file}"),
+                }
             }
-            let what_to_do = if start.contains_key(key) { "restore" } else { "remove" };
-            NewProgram { kind, name: format!("hook {file}"), fix: format!("{what_to_do} {file}") }
-        } else {
-            let (name, was_there) = match filter_name(key) {
-                Some(name) => (format!("filter {}", display_path(name)), has_filter(name)),
-                None if kind == ProgramKind::Hook => ("core.hooksPath".to_owned(), false),
-                None => (display_path(key), start.contains_key(key)),
-            };
-            let name = one_line(&name, 100);
-            let fix = match was_there {
-                true => format!("restore {name} in {file}"),
-                false => format!("remove {name} from {file}"),
-            };
-            NewProgram { kind, name: format!("{name} in {file}"), fix }
         };
         // A filter has several settings.
         if !programs.contains(&program) {
@@ -361,7 +454,7 @@ fn new_in_commits(start: &Settings, now: &Settings, repository: &Repository) -> 
 
 /// What to do about a commit that failed or did not end because of programs that appeared during the run; none where
 /// they are not to blame, or where the next attempt can do something about it: a hook that rejects a commit is a check.
-fn fix_for_commit(error: &GitError, programs: &[NewProgram]) -> Option<String> {
+pub(super) fn fix_for_commit(error: &GitError, programs: &[NewProgram]) -> Option<String> {
     let has = |kind| programs.iter().any(|program| program.kind == kind);
     let blocks = match error {
         GitError::CommitTimedOut { .. } => !programs.is_empty(),
@@ -374,22 +467,24 @@ fn fix_for_commit(error: &GitError, programs: &[NewProgram]) -> Option<String> {
 }
 
 /// What changed between two moments, for people. Only keys are named: values may hold anything.
-fn changes(before: &Settings, now: &Settings, repository: &Repository) -> Vec<String> {
+fn changes(before: &Programs, now: &Programs, repository: &Repository) -> Vec<String> {
     let mut by_file: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let removed = before.keys().filter(|key| !now.contains_key(*key));
-    let keys: BTreeSet<&Vec<u8>> = changed_keys(before, now).chain(removed).collect();
+    let keys: BTreeSet<&Vec<u8>> = before.0.keys().chain(now.0.keys()).collect();
     for key in keys {
-        let settings = if now.contains_key(key) { now } else { before };
-        let mut file = file_of(settings, key, repository);
-        let mut name = key.as_slice();
-        if let Some(hook) = key.strip_prefix(HOOK) {
-            // Hooks are listed below their directory.
-            file.truncate(file.rfind('/').unwrap_or(file.len()));
-            name = hook;
+        if before.values(key) == now.values(key) {
+            continue;
         }
+        let is_there = now.0.contains_key(key);
+        let file = if is_there { now } else { before }.file_of(key);
+        let is_hook = key.starts_with(HOOK);
+        let file = match file.parent() {
+            Some(dir) if is_hook => repository.display_file(dir),
+            _ => repository.display_file(file),
+        };
         let names = by_file.entry(file).or_default();
         if key != ATTRIBUTES {
-            names.push(one_line(&display_path(name), 100));
+            let name = key.strip_prefix(HOOK).unwrap_or(key);
+            names.push(one_line(&mask_secrets(&display_path(name)), 100));
         }
     }
     let lines = by_file.into_iter().map(|(file, names)| match names.as_slice() {

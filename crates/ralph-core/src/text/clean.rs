@@ -1,85 +1,105 @@
 //! Making an agent's output plain: no escape sequences, no control codes, `\n` as the only line end.
 
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
-use std::sync::LazyLock;
 
-use regex::Regex;
-
-/// Characters that nobody sees, or that change the direction of what is around them: zero-width characters, directional
-/// marks, tags, byte order marks, fillers. Selectors of emoji are not among them.
-const INVISIBLE: [RangeInclusive<char>; 13] = [
-    '\u{ad}'..='\u{ad}',
-    '\u{61c}'..='\u{61c}',
-    '\u{115f}'..='\u{1160}',
-    '\u{17b4}'..='\u{17b5}',
-    '\u{180b}'..='\u{180f}',
-    '\u{200b}'..='\u{200f}',
-    '\u{202a}'..='\u{202e}',
-    '\u{2060}'..='\u{206f}',
-    '\u{3164}'..='\u{3164}',
-    '\u{feff}'..='\u{feff}',
-    '\u{ffa0}'..='\u{ffa0}',
-    '\u{fff9}'..='\u{fffb}',
-    '\u{e0000}'..='\u{e0fff}',
-];
-
-/// What cleaning touches: line ends, escape sequences, control codes and invisible characters.
-///
-/// A control string (a window title) without a terminator on its line is cut-off output: only its introducer goes, so
-/// that the text after it survives. Stopping at the next introducer also keeps the search linear.
-static DIRT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let invisible: String =
-        INVISIBLE.iter().map(|range| format!("{}-{}", range.start(), range.end())).collect();
-    let sequence = r"(?:\x1B\[|\x{9B})[0-?]*[ -/]*[@-~]?";
-    let introducers = r"\x{90}\x{98}\x{9D}-\x{9F}";
-    let string = format!(
-        r"(?:\x1B[\]PX^_]|[{introducers}])(?:[^\x07\x{{9C}}\x1B\n\r{introducers}]*(?:\x07|\x{{9C}}|\x1B\\))?"
-    );
-    let short = r"\x1B(?:[ -/]*[0-~])?";
-    let control = format!(r"[\x00-\x08\x0B-\x1F\x7F-\x{{9F}}{invisible}]");
-    Regex::new(&format!(r"\r\n?|{sequence}|{string}|{short}|{control}")).ok()
-});
+const ESC: char = '\u{1b}';
+const BELL: char = '\u{7}';
 
 /// Decodes lossily, then cleans like [`clean`].
+#[must_use]
 pub fn clean_bytes(bytes: &[u8]) -> String {
-    clean(&String::from_utf8_lossy(bytes)).into_owned()
+    match String::from_utf8_lossy(bytes) {
+        Cow::Borrowed(text) => clean(text).into_owned(),
+        Cow::Owned(text) => match clean(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(cleaned) => cleaned,
+        },
+    }
 }
 
 /// Removes terminal escape sequences, control codes but `\n` and `\t`, and [invisible](is_invisible)
 /// characters (which can make text read as what it is not); `\r\n` and a lone `\r` become `\n`.
+#[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let mut out = String::new();
-    let mut kept = 0;
-    for found in DIRT.iter().flat_map(|dirt| dirt.find_iter(text)) {
-        out.push_str(text.get(kept..found.start()).unwrap_or_default());
-        if found.as_str().starts_with('\r') {
-            out.push('\n');
-        }
-        kept = found.end();
-    }
-    if kept == 0 {
+    let Some(mut at) = next_dirty(text, 0) else {
         return Cow::Borrowed(text);
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut kept = 0;
+    loop {
+        out.push_str(text.get(kept..at).unwrap_or_default());
+        let rest = text.get(at..).unwrap_or_default();
+        if let Some(after) = rest.strip_prefix('\r') {
+            out.push('\n');
+            kept = at + if after.starts_with('\n') { 2 } else { 1 };
+        } else {
+            kept = at + junk_len(rest);
+        }
+        match next_dirty(text, kept) {
+            Some(next) => at = next,
+            None => break,
+        }
     }
     out.push_str(text.get(kept..).unwrap_or_default());
     Cow::Owned(out)
 }
 
-/// Whether nobody sees this character, or it changes the direction of what is around it.
-pub fn is_invisible(c: char) -> bool {
-    !c.is_ascii() && INVISIBLE.iter().any(|range| range.contains(&c))
+/// Byte position of the first character from `from` on that cleaning touches.
+fn next_dirty(text: &str, from: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        let dirty = match byte {
+            b'\n' | b'\t' => false,
+            0..0x20 | 0x7f => true,
+            0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3 => text
+                .get(at..)
+                .and_then(|t| t.chars().next())
+                .is_some_and(|c| c.is_control() || is_invisible(c)),
+            _ => false,
+        };
+        if dirty {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Whether nobody sees this character, or it changes the direction of what is around it: zero-width
+/// characters, directional marks, tags, byte order marks, fillers. Selectors of emoji stay.
+#[must_use]
+pub const fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The text without [invisible](is_invisible) characters; line ends and everything else stay.
+#[must_use]
 pub fn without_invisible(text: &str) -> Cow<'_, str> {
     match text.contains(is_invisible) {
-        true => Cow::Owned(text.replace(is_invisible, "")),
+        true => Cow::Owned(text.chars().filter(|c| !is_invisible(*c)).collect()),
         false => Cow::Borrowed(text),
     }
 }
 
 /// The text with [invisible](is_invisible) characters as escapes such as `\u{202e}`: in a command or a path
 /// nobody is to be misled about what stands there.
+#[must_use]
 pub fn invisible_escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_invisible) {
         return Cow::Borrowed(text);
@@ -92,6 +112,61 @@ pub fn invisible_escaped(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+/// Length of the escape sequence or single control character at the start of `text`.
+fn junk_len(text: &str) -> usize {
+    let mut chars = text.chars();
+    let Some(first) = chars.next() else { return 0 };
+    let own = first.len_utf8();
+    let rest = chars.as_str();
+    own + match first {
+        ESC => match rest.chars().next() {
+            Some('[') => 1 + csi_len(rest.get(1..).unwrap_or_default()),
+            Some(']' | 'P' | 'X' | '^' | '_') => 1 + string_len(rest.get(1..).unwrap_or_default()),
+            _ => short_len(rest),
+        },
+        '\u{9b}' => csi_len(rest),
+        '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => string_len(rest),
+        _ => 0,
+    }
+}
+
+/// Parameters, intermediates and the final byte of a control sequence, as far as they are there.
+fn csi_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let run = |from: usize, range: std::ops::RangeInclusive<u8>| {
+        bytes.iter().skip(from).take_while(|b| range.contains(b)).count()
+    };
+    let parameters = run(0, 0x30..=0x3f);
+    let body = parameters + run(parameters, 0x20..=0x2f);
+    body + usize::from(matches!(bytes.get(body), Some(0x40..=0x7e)))
+}
+
+/// Payload and terminator of a control string such as a window title.
+///
+/// One without a terminator on its line is cut-off output: only its introducer goes, so that the
+/// text after it survives. Stopping at the next escape also keeps the search linear.
+fn string_len(text: &str) -> usize {
+    for (at, c) in text.char_indices() {
+        match c {
+            BELL | '\u{9c}' => return at + c.len_utf8(),
+            ESC if text.get(at + 1..).is_some_and(|t| t.starts_with('\\')) => return at + 2,
+            ESC | '\n' | '\r' | '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => return 0,
+            _ => {}
+        }
+    }
+    0
+}
+
+/// The rest of a two-character escape, with intermediates where it has some (`ESC ( B`).
+fn short_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let between = bytes.iter().take_while(|b| (0x20..=0x2f).contains(*b)).count();
+    match bytes.get(between) {
+        Some(0x30..=0x7e) => between + 1,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

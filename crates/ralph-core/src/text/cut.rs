@@ -10,6 +10,7 @@ const LONGEST_WORD: usize = 200;
 /// The start of `text`, at most `max_chars` characters, never ending inside a word or in whitespace.
 ///
 /// What is too long to be a word, or the only one, is cut hard: the alternative is to lose it.
+#[must_use]
 pub fn cut_words(text: &str, max_chars: usize) -> Cow<'_, str> {
     let Some((limit, next)) = text.char_indices().nth(max_chars) else {
         return Cow::Borrowed(text.trim_end());
@@ -27,12 +28,14 @@ pub fn cut_words(text: &str, max_chars: usize) -> Cow<'_, str> {
 
 /// `text` as one clean line of at most `max_chars` characters without secrets, which are masked before
 /// anything is cut: half a key is none that is recognized. What was cut is marked by `…`.
+#[must_use]
 pub fn one_line(text: &str, max_chars: usize) -> String {
     plain_line(&mask_secrets(&clean(text)), max_chars)
 }
 
 /// The start of a long text, at most `max_bytes`, without the word that would be cut in two: for text that
 /// is masked afterwards.
+#[must_use]
 pub fn head(text: &str, max_bytes: usize) -> &str {
     if text.len() <= max_bytes {
         return text;
@@ -43,12 +46,14 @@ pub fn head(text: &str, max_bytes: usize) -> &str {
 }
 
 /// A command or a path as [`one_line`], with invisible characters shown as escapes.
+#[must_use]
 pub fn code_line(text: &str, max_chars: usize) -> String {
     one_line(&invisible_escaped(text), max_chars)
 }
 
 /// A person's own words, such as a task's title, as one clean line of at most `max_chars` characters. Their
 /// secrets are theirs: what they wrote has to be found again in their files.
+#[must_use]
 pub fn plain_line(text: &str, max_chars: usize) -> String {
     let text = clean(text);
     let mut line = String::new();

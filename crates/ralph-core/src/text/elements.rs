@@ -1,6 +1,5 @@
 //! Finding Ralph's own tags in any text, in one pass: closed elements, innermost opening first.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use memchr::memchr;
@@ -42,7 +41,7 @@ struct Opening<'a> {
 /// one; a malformed opening tag counts as unclosed. Names are independent of each other. Each `<` is
 /// looked at once, and no opening tag is read past the next one of its name: the pass is linear.
 pub fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
-    let mut open: HashMap<&str, Opening<'_>> = HashMap::new();
+    let mut open: [Option<Opening<'_>>; TAGS.len()] = [const { None }; TAGS.len()];
     let mut at = 0;
     std::iter::from_fn(move || {
         while let Some(found) = text.as_bytes().get(at..).and_then(|rest| memchr(b'<', rest)) {
@@ -50,24 +49,29 @@ pub fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
             at = start + 1;
             let rest = text.get(at..).unwrap_or_default();
             if let Some(closing) = rest.strip_prefix('/') {
-                if let Some((name, after)) = tag_name(closing)
-                    && let Some(end) = after.trim_ascii_start().strip_prefix('>')
-                {
-                    at = text.len() - end.len();
-                    if let Some(opening) = open.remove(name) {
-                        return Some(Element {
-                            name,
-                            attributes: opening.attributes,
-                            content: text.get(opening.content..start).unwrap_or_default(),
-                            span: opening.start..at,
-                        });
-                    }
+                let Some((tag, after)) = tag_name(closing) else {
+                    continue;
+                };
+                let Some(end) = after.trim_ascii_start().strip_prefix('>') else {
+                    continue;
+                };
+                at = text.len() - end.len();
+                if let Some(opening) = open.get_mut(tag).and_then(Option::take) {
+                    return Some(Element {
+                        name: TAGS.get(tag).copied().unwrap_or_default(),
+                        attributes: opening.attributes,
+                        content: text.get(opening.content..start).unwrap_or_default(),
+                        span: opening.start..at,
+                    });
                 }
-            } else if let Some((name, after)) = tag_name(rest) {
-                open.remove(name);
-                if let Some((attributes, content)) = attributes(after, name) {
+            } else if let Some((tag, after)) = tag_name(rest) {
+                let name = TAGS.get(tag).copied().unwrap_or_default();
+                let opening = attributes(after, name).map(|(attributes, content)| {
                     at = text.len() - content.len();
-                    open.insert(name, Opening { attributes, start, content: at });
+                    Opening { attributes, start, content: at }
+                });
+                if let Some(slot) = open.get_mut(tag) {
+                    *slot = opening;
                 }
             }
         }
@@ -76,11 +80,15 @@ pub fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
 }
 
 /// Which of our names `text` begins with, as a whole name, and what follows it.
-fn tag_name(text: &str) -> Option<(&'static str, &str)> {
-    TAGS.iter().find_map(|name| {
+fn tag_name(text: &str) -> Option<(usize, &str)> {
+    // Most `<` begin nothing of ours: one look at the next byte settles it.
+    if !matches!(text.as_bytes().first(), Some(b't' | b'p' | b'n' | b'f' | b'l' | b'd' | b'r')) {
+        return None;
+    }
+    TAGS.iter().enumerate().find_map(|(tag, name)| {
         let after = text.strip_prefix(name)?;
         let longer = after.starts_with(|c: char| c.is_alphanumeric() || "-_:.".contains(c));
-        (!longer).then_some((*name, after))
+        (!longer).then_some((tag, after))
     })
 }
 

@@ -16,6 +16,7 @@ const INERT_BRACKET: char = '‹';
 /// what follows it, becomes `‹`. Length in characters and everything else stay as they were.
 ///
 /// Signals that need a line of their own are the business of whoever lays out the lines.
+#[must_use]
 pub fn inert(text: &str) -> String {
     // Taken out first: without them, what they tear apart would be a signal again.
     let text = without_invisible(text);
@@ -63,6 +64,7 @@ fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
 }
 
 /// The text on one line: line ends become single spaces, control characters go.
+#[must_use]
 pub fn one_line(text: &str) -> String {
     let lines = clean_lines(text);
     let words: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|l| !l.is_empty()).collect();
@@ -70,18 +72,21 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// An agent's text on one line, without live signals.
+#[must_use]
 pub fn inert_line(text: &str) -> String {
     inert(&one_line(text))
 }
 
 /// An agent's text that may stand in a prompt or a file of its own: no line of it is a heading, a fence or a
 /// signal. Text that went through it once stays as it is.
+#[must_use]
 pub fn inert_prose(text: &str) -> String {
     inert(&prose_lines(text).join("\n"))
 }
 
 /// An agent's text as lines that may each stand on a line of the prompt: none of them is a
 /// heading, a fence, an underline or a signal. Blank lines are kept single, none at the ends.
+#[must_use]
 pub fn prose_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in clean_lines(text) {
@@ -96,6 +101,7 @@ pub fn prose_lines(text: &str) -> Vec<String> {
 /// An agent's text as lines of which the first stands behind a label, where it can be neither
 /// heading nor signal, and the others on lines of their own. No blank ones: they would tear apart
 /// the list that the label belongs to.
+#[must_use]
 pub fn labelled_lines(text: &str) -> Vec<String> {
     let lines = clean_lines(text).into_iter().filter(|line| !line.is_empty());
     let guard = |(index, line): (usize, String)| match index {
@@ -106,6 +112,7 @@ pub fn labelled_lines(text: &str) -> Vec<String> {
 }
 
 /// An agent's text as lines for the inside of a fence. Only signals matter there.
+#[must_use]
 pub fn code_lines(text: &str) -> Vec<String> {
     let mark = |line: String| {
         if is_dialect(&line) { format!("| {line}") } else { line }
@@ -121,6 +128,7 @@ fn without_blank_end(mut lines: Vec<String>) -> Vec<String> {
 }
 
 /// A fence that nothing in the text can close.
+#[must_use]
 pub fn fence_for(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(3.max(longest.saturating_add(1)))

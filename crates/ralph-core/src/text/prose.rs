@@ -18,6 +18,7 @@ const DIALECTS: [&str; 2] = ["TASK_COMPLETE", "FAILURE_REASON:"];
 const ABBREVIATIONS: [&str; 6] = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."];
 
 /// `text` without the elements Ralph reads.
+#[must_use]
 pub fn without_signals(text: &str) -> Cow<'_, str> {
     let mut spans: Vec<Range<usize>> = elements(text).map(|element| element.span).collect();
     if spans.is_empty() {
@@ -37,6 +38,7 @@ pub fn without_signals(text: &str) -> Cow<'_, str> {
 
 /// The first sentence of the prose, on one line of at most 200 characters; a heading only where
 /// there is nothing else, code never.
+#[must_use]
 pub fn first_sentence(text: &str) -> Option<String> {
     let prose = without_signals(text);
     let mut heading = None;
@@ -80,6 +82,7 @@ pub fn first_sentence(text: &str) -> Option<String> {
 }
 
 /// The text up to the end of so many sentences.
+#[must_use]
 pub fn first_sentences(text: &str, most: usize) -> &str {
     let text = text.trim();
     let mut at = 0;
@@ -94,6 +97,7 @@ pub fn first_sentences(text: &str, most: usize) -> &str {
 
 /// The last paragraph of the prose, its lines as they are, or the end of it where it is very long;
 /// empty where there is none.
+#[must_use]
 pub fn last_paragraph(text: &str) -> String {
     let prose = without_signals(text);
     let mut lines: Vec<&str> = Vec::new();

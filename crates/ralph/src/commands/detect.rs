@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::gate::programs;
-use ralph_core::git::{Git, Wants};
+use ralph_core::git::{Git, Wants, Weight};
 use ralph_core::which::{find, search_path};
 use serde::Serialize;
 use serde_json::Value;
@@ -90,8 +90,10 @@ impl Survey {
 /// Why a run that commits could not start.
 fn commit_problem(git: &Git) -> Option<String> {
     let wants = Wants { commits: true, rolls_back: false, branch: None };
-    let obstacle = git.obstacles(wants).ok()?.into_iter().find(|obstacle| obstacle.stops)?;
-    Some(format!("{}; to fix it: {}", obstacle.message, obstacle.fix))
+    let obstacles = git.obstacles(wants).ok()?;
+    let mut obstacles = obstacles.iter();
+    let obstacle = obstacles.find(|obstacle| obstacle.weight() == Weight::Stops)?;
+    Some(format!("{obstacle}; to fix it: {}", obstacle.fix()))
 }
 
 /// The first program of a command that is not installed.

@@ -7,19 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::Git;
 use super::call::FOREIGN;
-use super::{CommitWatch, Git, GitError};
-use crate::model::{CommitIntent, GitRecord};
-
-impl<F: FnMut()> CommitWatch for F {
-    fn tick(&mut self) {
-        self();
-    }
-
-    fn intends(&mut self, _intent: &CommitIntent) -> Result<(), GitError> {
-        Ok(())
-    }
-}
+use crate::model::GitRecord;
 
 /// Runs git the way a person does; what it printed, or its complaint.
 pub(in crate::git) fn git_at(dir: &Path, args: &[&str]) -> Result<String, String> {

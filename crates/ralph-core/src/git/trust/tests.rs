@@ -26,9 +26,16 @@ fn watched_for(repo: &Repo, query: Duration) -> Git {
 }
 
 fn commit(git: &Git, before: &Snapshot, timeout: Duration) -> Result<Option<String>, GitError> {
-    let order =
-        CommitOrder { run_start: before, before, now: None, message: "made", env: Vec::new(), timeout };
-    let outcome = git.commit(&order, &mut || {})?;
+    let order = CommitOrder {
+        run_start: before,
+        before,
+        now: None,
+        message: "made",
+        env: Vec::new(),
+        timeout,
+        grace: Duration::from_secs(1),
+    };
+    let outcome = git.commit(&order, &Interrupt::default(), &mut || {})?;
     Ok(outcome.hash)
 }
 

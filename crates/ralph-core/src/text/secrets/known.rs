@@ -1,5 +1,6 @@
 //! Secrets known by their value: what stands in variables and settings with secret-looking names.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
@@ -57,6 +58,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
 
 /// Whether masking every occurrence of a value hides a secret rather than a word: it has to be long
 /// enough and no plain word or name, number, path or address.
+#[must_use]
 pub fn is_worth_masking(value: &str) -> bool {
     value.chars().count() >= MIN_CHARS
         && !value.contains(MASK)
@@ -95,9 +97,12 @@ fn is_path(value: &str) -> bool {
 
 /// Up to three words, as in `changeme`, `my-test-user` or `us-east-1`. Four are a passphrase.
 fn is_wording(value: &str) -> bool {
-    let is_number = |part: &str| part.len() <= 2 && part.bytes().all(|b| b.is_ascii_digit());
-    let mut parts = value.split(['-', '_', '.', ' ', ':', ',']);
-    parts.clone().count() <= 3 && parts.all(|part| is_plain_word(part) || is_number(part))
+    let mut parts = 0;
+    let all_words = value.split(['-', '_', '.', ' ', ':', ',']).all(|part| {
+        parts += 1;
+        is_plain_word(part) || part.len() <= 2 && part.bytes().all(|b| b.is_ascii_digit())
+    });
+    all_words && parts <= 3
 }
 
 /// Letters only, not more of them than words have, and not more capitals inside than `camelCase` has.
@@ -113,17 +118,33 @@ fn is_plain_word(part: &str) -> bool {
 /// The ways in which a value may be written.
 fn forms(value: &str) -> impl Iterator<Item = String> {
     let value: String = value.chars().take(MAX_CHARS).collect();
-    let json = serde_json::to_string(&value).unwrap_or_default();
-    let json = json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned();
-    let percent_encoded = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    let url: String = value.bytes().map(percent_encoded).collect();
+    let json = json_escaped(&value).into_owned();
     // The last bytes share a digit with what follows them, so only whole groups of three are certain.
     let whole = value.as_bytes().chunks_exact(3);
     let base64: String = whole.flat_map(base64).map(char::from).collect();
-    [url, json, base64, value].into_iter().filter(|form| form.chars().count() >= MIN_CHARS)
+    [percent_encoded(&value), json, base64, value]
+        .into_iter()
+        .filter(|form| form.chars().count() >= MIN_CHARS)
+}
+
+fn json_escaped(value: &str) -> Cow<'_, str> {
+    match value.contains(['"', '\\']) {
+        true => Cow::Owned(value.replace('\\', "\\\\").replace('"', "\\\"")),
+        false => Cow::Borrowed(value),
+    }
+}
+
+fn percent_encoded(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
 }
 
 fn base64(three: &[u8]) -> [u8; 4] {

@@ -24,6 +24,7 @@ const ROUNDS: usize = 4;
 
 /// `text` with every secret replaced by [`MASK`]: those in a common shape, those that a name or a
 /// command gives away, and the values given to [`remember_secrets`]. Masked text stays as it is.
+#[must_use]
 pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     for _ in 0..ROUNDS {
@@ -114,6 +115,7 @@ pub struct StreamMask {
 
 impl StreamMask {
     /// The next piece (whole lines, the last without its end) without its secrets.
+    #[must_use]
     pub fn mask(&mut self, piece: &str) -> String {
         let start = self.before.len();
         self.before.push_str(piece);
@@ -138,5 +140,7 @@ impl StreamMask {
     }
 }
 
+#[cfg(test)]
+mod labelled;
 #[cfg(test)]
 mod tests;

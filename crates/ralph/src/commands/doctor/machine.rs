@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::agent::Interrupt;
 use ralph_core::engine::{OnDirty, RunSettings, changes_of_others, own_files};
-use ralph_core::git::Git;
+use ralph_core::git::{Git, Weight};
 use ralph_core::model::Timestamp;
 use ralph_core::project::Project;
 use ralph_core::store::{Scope, Store, StoreError};
@@ -77,11 +77,12 @@ pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Stor
     let mut findings = Vec::new();
     match git.obstacles(wants) {
         Err(error) => findings.push(Finding::error("git", error.to_string(), ASK_GIT)),
-        Ok(obstacles) => findings.extend(obstacles.into_iter().map(|obstacle| {
+        Ok(obstacles) => findings.extend(obstacles.iter().map(|obstacle| {
+            let (message, fix) = (obstacle.to_string(), obstacle.fix());
             // What only hinders attempts stops a run that must switch the branch first.
-            match obstacle.stops || switches {
-                true => Finding::error("git", obstacle.message, obstacle.fix),
-                false => Finding::warning("git", obstacle.message, obstacle.fix),
+            match obstacle.weight() {
+                Weight::Hinders if !switches => Finding::warning("git", message, fix),
+                _ => Finding::error("git", message, fix),
             }
         })),
     }

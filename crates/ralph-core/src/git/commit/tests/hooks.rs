@@ -3,9 +3,6 @@
 use std::fs;
 
 use super::*;
-use crate::agent::Signal;
-use crate::git::GitLimits;
-use crate::git::call::PRINTED;
 
 #[test]
 fn every_hook_runs_and_sees_what_is_committed() {
@@ -38,7 +35,7 @@ fn a_hook_that_says_no_is_an_error_and_changes_nothing() {
         let error = after(&repo.open(), || repo.write("a.txt", hook)).unwrap_err();
         let output = error.output().unwrap();
         assert_eq!(error.to_string(), "the commit failed: a.txt: wrong");
-        assert!(output.starts_with("checking") && output.len() < 3 * PRINTED);
+        assert!(output.starts_with("checking") && output.len() < 3 * OUTPUT);
         assert!(!output.contains("hunter2secret"));
         assert_eq!(repo.head(), head);
         assert_eq!(fs::read(repo.path(".git/index")).unwrap(), index);
@@ -111,11 +108,10 @@ fn a_hook_that_hangs_is_ended() {
     order.timeout = Duration::from_secs(3);
     let error = commit(&git, &order).unwrap_err();
     assert!(matches!(&error, GitError::CommitTimedOut { output, .. } if output == "waiting"));
-    let limits = GitLimits::default();
-    limits.interrupt.raise(Signal::Interrupt);
+    let interrupt = Interrupt::default();
+    interrupt.raise(agent::Signal::Interrupt);
     order.timeout = Duration::from_secs(60);
-    let git = Git::open(repo.root(), limits).unwrap().unwrap();
-    let error = commit(&git, &order).unwrap_err();
+    let error = git.commit(&order, &interrupt, &mut || {}).unwrap_err();
     assert!(matches!(error, GitError::Interrupted));
     assert_eq!(repo.status(), [" M a.txt"]);
 }
@@ -130,7 +126,7 @@ fn a_hook_that_hangs_after_the_commit_does_not_undo_it() {
     let mut order = order(&before, "m");
     order.timeout = Duration::from_secs(3);
     let mut looks = 0;
-    let outcome = git.commit(&order, &mut || looks += 1).unwrap();
+    let outcome = git.commit(&order, &Interrupt::default(), &mut || looks += 1).unwrap();
     assert_eq!(outcome.hash, Some(repo.head()));
     assert!(outcome.warning.unwrap().contains("timed out after"));
     assert!(repo.status().is_empty());

@@ -17,11 +17,12 @@ fn order<'a>(before: &'a Snapshot, message: &'a str) -> CommitOrder<'a> {
         message,
         env: vec![("RALPH_TASK_ID".into(), "t-000001".into())],
         timeout: Duration::from_secs(60),
+        grace: Duration::from_millis(200),
     }
 }
 
 fn commit(git: &Git, order: &CommitOrder<'_>) -> Result<CommitOutcome, GitError> {
-    git.commit(order, &mut || {})
+    git.commit(order, &Interrupt::default(), &mut || {})
 }
 
 /// What comes of an attempt that does this.

@@ -14,6 +14,7 @@ fn ignored_files_and_ralphs_own_are_never_touched() {
     let (_, done) = undo(&git, RollbackMode::Reset, || {
         repo.remove(".gitignore");
         repo.write("users.log", "built\n");
+        repo.write("agents.log", "built\n");
         repo.write("target/more", "built\n");
         repo.write("new.txt", "x\n");
         repo.write("tasks.md", "- [x] 1.3\n");
@@ -24,6 +25,7 @@ fn ignored_files_and_ralphs_own_are_never_touched() {
     let done = done.unwrap();
     assert_eq!(done.files, [".gitignore", "new.txt"]);
     assert_eq!(repo.read("users.log"), "built\n");
+    assert_eq!(repo.read("agents.log"), "built\n");
     assert_eq!(repo.read("target/build"), "the user's\n");
     assert_eq!(repo.read("target/more"), "built\n");
     assert_eq!(repo.read("tasks.md"), "- [x] 1.3\n");

@@ -52,7 +52,7 @@ fn what_was_uncommitted_is_as_it_was_and_the_attempt_is_saved() {
         ]
     );
     assert_eq!(done.reference.as_deref(), Some("refs/ralph/rollback/1.3-2"));
-    assert_eq!(done.commits_undone, 0);
+    assert_eq!((done.commits_undone, &done.stash), (0, &None));
     assert!(done.left.is_empty());
     assert!(!repo.path("made").exists());
     for (path, text) in [
@@ -97,14 +97,17 @@ fn every_kind_of_change_is_undone() {
     repo.write("dir/dirty.txt", "1\n");
     repo.write("becomes a directory", "1\n");
     repo.write("moved.txt", "a long enough text to be found again\n");
+    repo.write("secret.txt", "1\n");
     fs::write(repo.path("binary"), [0, 159, 146, 150]).unwrap();
     std::os::unix::fs::symlink("a.txt", repo.path("link")).unwrap();
     repo.commit_all("more");
+    repo.chmod("secret.txt", 0o600);
     repo.write("dir/dirty.txt", "the user's\n");
     repo.write("users directory", "the user's file\n");
     let bytes = std::ffi::OsStr::from_bytes(b"no utf-8 \xff");
     fs::write(repo.root().join(bytes), "the user's\n").unwrap();
     repo.write("new\nline \"\\", "the user's\n");
+    fs::create_dir(repo.path("empty")).unwrap();
     let done = undone(&repo, &repo.open(), || {
         repo.git(&["mv", "moved.txt", "elsewhere.txt"]);
         fs::remove_dir_all(repo.path("dir")).unwrap();
@@ -116,12 +119,15 @@ fn every_kind_of_change_is_undone() {
         fs::write(repo.path("binary"), [1, 159, 146, 150]).unwrap();
         repo.remove("link");
         repo.write("link", "no longer\n");
+        repo.write("secret.txt", "2\n");
         fs::write(repo.root().join(bytes), "the agent's\n").unwrap();
         repo.write("new\nline \"\\", "the agent's\n");
         repo.write("new\nfile", "x\n");
+        repo.write("empty/file", "x\n");
         repo.remove("a.txt");
         crate::git::testing::make_pipe(&repo.path("a.txt"));
     });
+    assert!(repo.path("empty").is_dir());
     assert_eq!(saved(&repo, &done, "dir"), "/");
     assert_eq!(saved(&repo, &done, "new\nfile"), "x\n");
 }

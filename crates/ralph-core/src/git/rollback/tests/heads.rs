@@ -60,7 +60,7 @@ fn before_the_first_commit() {
             repo.write("c.txt", "y\n");
         });
         let done = done.unwrap();
-        assert_eq!((repo.git(&["stash", "list"]), done.files), (String::new(), vec!["c.txt".to_owned()]));
+        assert_eq!((done.stash, done.files), (None, vec!["c.txt".to_owned()]));
         let again = done.reference.unwrap();
         assert_eq!(again, "refs/ralph/rollback/1.3-2-again2");
     }
@@ -141,6 +141,15 @@ fn a_linked_work_tree_is_rolled_back_alone() {
     assert_eq!(done.unwrap().commits_undone, 1);
     pretty_equal(&before, &State::of(&tree));
     pretty_equal(&main, &State::of(repo.root()));
+    // The branch of the linked tree cannot be taken from where another has it now.
+    let (_, done) = undo(&git, RollbackMode::Reset, || {
+        git_at(&tree, &["checkout", "-qb", "new"]).unwrap();
+        repo.git(&["stash", "-q"]);
+        repo.git(&["checkout", "-q", "side"]);
+        fs::write(tree.join("a.txt"), "again\n").unwrap();
+    });
+    let error = done.unwrap_err().to_string();
+    assert!(error.contains("another worktree"), "{error}");
 }
 
 #[test]
@@ -231,4 +240,36 @@ fn a_locked_index_stops_everything() {
     assert!(matches!(done, Err(GitError::Locked(_))));
     assert_eq!(repo.read("a.txt"), "two\n");
     assert!(repo.path(".git/index.lock").exists());
+}
+
+fn at(branch: Option<&str>, head: Option<&str>) -> Snapshot {
+    Snapshot {
+        head: head.map(str::to_owned),
+        branch: branch.map(|name| format!("refs/heads/{name}")),
+        ..Snapshot::default()
+    }
+}
+
+#[test]
+fn head_goes_back_only_where_nothing_can_be_lost() {
+    let (main, unborn) = (at(Some("main"), Some("1")), at(Some("main"), None));
+    let (other, detached) = (at(Some("other"), Some("2")), at(None, Some("1")));
+    let moved = HeadMove::Move { from: Some("2".into()), to: Some("1".into()) };
+    let back = HeadMove::Switch { branch: "refs/heads/main".into() };
+    let off = HeadMove::Detach { to: "1".into() };
+    for (before, now, tip, head) in [
+        (&main, &main, None, HeadMove::Stay),
+        (&main, &at(Some("main"), Some("2")), None, moved),
+        (&main, &other, Some("1"), back.clone()),
+        (&unborn, &other, None, back),
+        (&detached, &other, None, off),
+    ] {
+        assert_eq!(HeadMove::find(before, now, tip, false), Ok(head));
+    }
+    for (tip, taken, says) in
+        [(Some("3"), false, "has moved"), (None, false, "deleted"), (Some("1"), true, "another worktree")]
+    {
+        let why = HeadMove::find(&main, &other, tip, taken).unwrap_err();
+        assert!(why.contains(says) && why.contains("main"), "{why}");
+    }
 }

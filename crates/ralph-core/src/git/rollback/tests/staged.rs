@@ -44,7 +44,7 @@ fn a_stash_can_be_taken_back() {
         repo.write("new.txt", "new\n");
     });
     let done = done.unwrap();
-    assert!(done.reference.is_some());
+    assert!(done.reference.is_some() && done.stash.is_some());
     assert_eq!(repo.status(), ["?? users.txt"]);
     let list = repo.git(&["stash", "list"]);
     assert!(list.contains(MESSAGE), "{list}");

@@ -1,7 +1,5 @@
 //! What is masked, what is not, and that masking is stable.
 
-mod labelled;
-
 use super::mask_secrets;
 use proptest::prelude::*;
 use std::borrow::Cow;

@@ -1,11 +1,11 @@
 //! A labelled set: kinds of secrets in the places where they are met, and lines that only look like them.
 
-use crate::text::{StreamMask, mask_secrets};
+use super::{StreamMask, mask_secrets};
 
 /// One kind a line, its secrets between « and ». See [`spelled_out`] for the rest of the notation.
-const SECRETS: &str = include_str!("secrets.txt");
+const SECRETS: &str = include_str!("labelled/secrets.txt");
 /// One harmless text a line.
-const HARMLESS: &str = include_str!("harmless.txt");
+const HARMLESS: &str = include_str!("labelled/harmless.txt");
 
 /// A line of the set as text: `⏎` is a line end, `{20}` so many letters and digits, `{hex 20}` and `{HEX 20}` so
 /// many hexadecimal digits. So nothing in the set is a key by anybody's reading.
