@@ -240,12 +240,19 @@ pub fn unready<'g>(gates: impl Iterator<Item = (&'g str, &'g str)>, dir: &Path) 
     found
 }
 
-/// Files that are there and that the gate's command names. An attempt that edits its own judge should be looked at; one that
-/// makes the file its gate tests for should not.
-pub fn named_files(command: &str, dir: &Path) -> Vec<String> {
+/// The words of a gate's command that may be names of files.
+fn words(command: &str) -> impl Iterator<Item = &str> {
     let separators = |c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c);
-    let words = command.split(separators).map(|word| word.trim_start_matches("./"));
-    words.filter(|word| dir.join(word).is_file()).map(str::to_owned).collect()
+    command.split(separators).map(|word| word.trim_start_matches("./"))
+}
+
+/// Files that are there and that the command names.
+pub fn files_there(command: &str, dir: &Path) -> Vec<String> {
+    words(command).filter(|word| dir.join(word).is_file()).map(str::to_owned).collect()
+}
+
+pub fn names_file(command: &str, file: &str) -> bool {
+    words(command).any(|word| word == file)
 }
 
 /// A script that fails where any of its commands does; by itself only the last would decide.
@@ -402,7 +409,7 @@ mod tests {
         for file in ["tests/a.sh", "a.sh"] {
             std::fs::write(dir.path().join(file), "").unwrap();
         }
-        let named = |command| named_files(command, dir.path());
+        let named = |command| files_there(command, dir.path());
         assert_eq!(named("sh ./tests/a.sh && echo ok"), ["tests/a.sh"]);
         assert_eq!(named("sh 'a.sh'"), ["a.sh"]);
         assert!(named("cargo test").is_empty());

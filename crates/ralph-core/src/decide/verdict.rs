@@ -1,6 +1,7 @@
 //! How an attempt ended: from the session, its signals and the gate. The agent's prose decides nothing.
 
 use crate::agent::{AgentReport, Ending, Fault, Stop};
+use crate::diagnose::reports_error;
 use crate::evidence::{CommitFailure, Evidence, GateView, Green, Verdict};
 use crate::model::{ErrorType, GateOutcome, GateRecord, Outcome};
 use crate::signals::{Completion, Promise, Signals};
@@ -198,7 +199,8 @@ fn signalled_failure(evidence: &Evidence<'_>) -> Verdict {
 /// The last line of an agent's text that is neither a signal nor a fence.
 fn last_line(text: &str) -> Option<String> {
     let is_prose = |line: &&str| line.contains(char::is_alphanumeric) && !line.starts_with(['<', '`']);
-    let line = text.lines().rev().map(str::trim).find(is_prose)?;
+    // A line that reports an error is quoted as such.
+    let line = text.lines().rev().map(str::trim).find(is_prose).filter(|line| !reports_error(line))?;
     Some(one_line(&mask_secrets(line), LAST_LINE_CHARS))
 }
 

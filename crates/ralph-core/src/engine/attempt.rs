@@ -39,8 +39,6 @@ pub(super) struct Ready {
 pub(super) struct Begun {
     attempt: Attempt,
     tree: TreeBefore,
-    /// The files that its gate names and that were there before.
-    gate_files: Vec<String>,
 }
 
 /// What the agent did, and what the gate said of it.
@@ -209,8 +207,8 @@ impl Run<'_> {
         };
         run.store.begin_attempt(&claimed.task.id, &claimed.token, &start, &event)?;
         run.observer.event(&event);
-        let gate_files = self.gates.named_files(run, claimed);
-        Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree, gate_files }, log))
+        self.gates.note_files(run, claimed);
+        Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree }, log))
     }
 
     pub(super) fn call_agent(
@@ -271,7 +269,7 @@ impl Run<'_> {
         let gate = match misplaced {
             // What the gate would judge is not the work.
             Some(_) => None,
-            None => self.gates.judge(run, claimed, &session, &signals, &git, &begun.gate_files)?,
+            None => self.gates.judge(run, claimed, &session, &signals, &git)?,
         };
         let done = claims_done(session.stop, &session.report, &signals);
         // A gate that passed before proves nothing about this attempt.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use super::agent_session::Session;
 use super::fix_tasks::SAID;
-use super::readiness::told_gate_fix;
+use super::readiness::{open_gates, told_gate_fix};
 use super::run_context::{RunContext, shown_command};
 use super::run_end::{Result, millis};
 use crate::decide::{claims_done, gave_no_signal};
@@ -20,6 +20,9 @@ use crate::store::Claimed;
 pub(super) struct Gates {
     /// Programs that broke a gate in this run.
     missing_programs: BTreeSet<String>,
+    /// Files that gates name and that were there before the run or an attempt. One that edits its own judge should be
+    /// looked at; one that makes the file its gate tests for should not.
+    files: BTreeSet<String>,
     accept_green_told: bool,
 }
 
@@ -32,7 +35,6 @@ impl Gates {
         session: &Session,
         signals: &Signals,
         git: &GitRecord,
-        gate_files: &[String],
     ) -> Result<Option<GateResult>> {
         let (stop, report) = (session.stop, &session.report);
         let wanted = claims_done(stop, report, signals) || gave_no_signal(stop, report, signals);
@@ -44,16 +46,26 @@ impl Gates {
             GateResult::Ran(record) => {
                 let record = failed_differently_if_fixed(run, claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
-                let touched = changed.iter().filter(|file| gate_files.contains(file)).cloned().collect();
+                let is_judge =
+                    |file: &&String| self.files.contains(*file) && gate::names_file(&command, file);
+                let touched = changed.iter().filter(is_judge).cloned().collect();
                 GateResult::Ran(GateRecord { touched, ..record })
             }
             not_run => not_run,
         }))
     }
 
-    /// The files in the working tree that the gate names.
-    pub(super) fn named_files(&self, run: &RunContext<'_>, claimed: &Claimed) -> Vec<String> {
-        gate_of(run, claimed).map(|command| gate::named_files(&command, run.work_tree)).unwrap_or_default()
+    /// Before the first attempt: an agent may remove what the gate of another task uses, and put something else there.
+    pub(super) fn open(&mut self, run: &RunContext<'_>) -> Result {
+        for gate in open_gates(run.store, run.settings.gate.verify.as_deref())? {
+            self.files.extend(gate::files_there(&gate.command, run.work_tree));
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_files(&mut self, run: &RunContext<'_>, claimed: &Claimed) {
+        let command = gate_of(run, claimed);
+        self.files.extend(command.iter().flat_map(|command| gate::files_there(command, run.work_tree)));
     }
 
     /// The gate before an attempt, where the settings want that. One that is green before the first attempt proves nothing

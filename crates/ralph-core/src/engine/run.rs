@@ -163,6 +163,7 @@ impl<'a> Run<'a> {
         self.tree.tidy(run)?;
         self.plan_files.open(run)?;
         run.warn_of_unready_gates()?;
+        self.gates.open(run)?;
         run.probe()?;
         self.state_md.write(run, "running")?;
         self.agents_md.sync(run, self.tree.branch(), WrittenBy::Person)
