@@ -228,6 +228,21 @@ fn out_01_a_parents_broken_gate_blocks_the_parent() {
 }
 
 #[test]
+fn a_judge_that_one_task_removes_and_another_replaces_is_named() {
+    let project =
+        project(&format!("case $RALPH_TASK_KEY in a) rm check.sh;; b) echo true > check.sh;; esac; {DONE}"));
+    project.write("check.sh", "false\n");
+    project.git(&["init", "-q"]);
+    project.git(&["add", "check.sh"]);
+    project.git(&["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "start"]);
+    project.add(&["A", "--key", "a", "--verify", "true"]);
+    project.add(&["B", "--key", "b", "--verify", "sh check.sh", "--after", "a"]);
+    let run = project.ok(&["run"]);
+    assert!(run.stdout.contains("changed files that its gate uses: check.sh"), "{}", run.stdout);
+    assert_eq!(project.history()[1]["gate_files_changed"], json!(["check.sh"]));
+}
+
+#[test]
 fn out_01_a_gate_with_a_pipe_fails_where_its_first_command_does() {
     let project = project(DONE);
     project.add(&["A", "--key", "a", "--verify", "(echo 'error: no'; exit 3) | tail -5"]);
