@@ -88,7 +88,7 @@ fn is_git(pid: Pid) -> bool {
         .is_ok_and(|name| name.trim_end() == "git")
 }
 
-/// The same as [`living`], but an empty answer is certain: whoever ends between being listed and being looked at leaves
+/// The same as [`living`], but an empty answer is certain: a process that ends between being listed and being looked at leaves
 /// orphans that only the next list has. So the list is taken until nobody new has ended.
 fn surely_living(own: Option<Pid>) -> Vec<Pid> {
     let mut known = Vec::new();

@@ -1,4 +1,4 @@
-//! `.ralph/STATE.md`: where the run stands, for people. Pure; whoever calls it writes the file.
+//! `.ralph/STATE.md`: where the run stands, for people. Pure; the caller writes the file.
 
 use crate::store::PlanCounts;
 use crate::text::one_line;

@@ -252,7 +252,7 @@ fn description(lines: &[Numbered<'_>]) -> String {
     out
 }
 
-/// Names all items, so that the names stay the same however lines move and whoever ticks the boxes. A key that several items begin
+/// Names all items, so that the names stay the same however lines move and boxes are checked. A key that several items begin
 /// with names none of them.
 fn name_items(items: &mut [Item<'_>], notes: &mut Vec<Note>) {
     let keys: Vec<Option<(&str, &str)>> = items.iter().map(|item| item_key(item.words)).collect();

@@ -64,7 +64,7 @@ pub const IN_TITLE: f64 = 0.25;
 pub const FULL_TAGS: usize = 3;
 /// The share that the tags after those count.
 pub const FURTHER_TAGS: f64 = 0.25;
-/// Weight of what the best matches agree on: a tag they share speaks for whoever carries it.
+/// Weight of what the best matches agree on: a tag they share speaks for every learning that has it.
 pub const AGREEMENT: f64 = 0.15;
 /// How many of the best matches have a say in that.
 pub const VOTERS: usize = 20;
