@@ -297,7 +297,7 @@ fn title_of(words: &str) -> String {
 
 /// The beginning of the title for people, and a number that stands for the whole path of titles.
 /// It is longer than any key an author writes, so it never is one.
-fn made_up_name(parent: &str, title: &str) -> String {
+pub(crate) fn made_up_name(parent: &str, title: &str) -> String {
     // What may change and leave the title the same: emphasis, capitals, a full stop.
     let chars = title.trim_end_matches('.').chars();
     let plain: String =

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use serde_json::Value;
+use super::json_plan;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
@@ -103,6 +103,10 @@ pub enum Format {
     TasksMd,
     Checklist,
     Prd,
+    TaskMaster,
+    Beads,
+    /// What `gh issue list --json` prints.
+    Github,
     Gsd,
     /// Ralph's own export: JSON lines.
     Lines,
@@ -114,6 +118,9 @@ impl Format {
             Self::TasksMd => "tasks_md",
             Self::Checklist => "checklist",
             Self::Prd => "prd",
+            Self::TaskMaster => "taskmaster",
+            Self::Beads => "beads",
+            Self::Github => "github",
             Self::Gsd => "gsd",
             Self::Lines => "jsonl",
         }
@@ -125,9 +132,12 @@ impl Format {
         let name = name.to_ascii_lowercase();
         let text = text.trim_start_matches('\u{feff}');
         let is_markdown = name.ends_with(".md") || name.ends_with(".markdown");
-        if name.ends_with(".jsonl") || (!is_markdown && begins_with_typed_line(text)) {
+        let json = if is_markdown { None } else { json_plan::format_of(text) };
+        if let Some(format) = json {
+            format
+        } else if name.ends_with(".jsonl") {
             Self::Lines
-        } else if name.ends_with(".json") || (!is_markdown && begins_as_json(text)) {
+        } else if name.ends_with(".json") {
             Self::Prd
         } else if is_gsd_plan(&name, text) {
             Self::Gsd
@@ -136,23 +146,6 @@ impl Format {
         } else {
             Self::Checklist
         }
-    }
-}
-
-/// Whether the first line is an object that tells its type, and no whole prd.json.
-fn begins_with_typed_line(text: &str) -> bool {
-    let first = text.trim_start().lines().next().unwrap_or_default();
-    first.starts_with('{')
-        && matches!(serde_json::from_str(first), Ok(Value::Object(object))
-            if object.contains_key("type") && !object.contains_key("userStories"))
-}
-
-/// An object or an array of objects; a checkbox without a list (`[ ] x`) or a link is none.
-fn begins_as_json(text: &str) -> bool {
-    let text = text.trim_start();
-    match text.strip_prefix('[').map(str::trim_start) {
-        Some(inner) => inner.starts_with('{') || inner.trim_end() == "]",
-        None => text.starts_with('{'),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::state_json::{self, SpecState};
 use super::tasks_md::Spec;
-use super::{Draft, FileProblem, Format, Note, Problem, checklist, gsd, jsonl, prd};
+use super::{Draft, FileProblem, Format, Note, Problem, checklist, gsd, json_plan, jsonl};
 use crate::files::{self, Limit, Links, quick_digest};
 use crate::gate::every_line_counts;
 use crate::model::{Key, Phase, TITLE_CHARS};
@@ -60,7 +60,9 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
     let draft = match format {
         Format::TasksMd => spec_draft(root, &spec),
         Format::Checklist => checklist::read(&text),
-        Format::Prd => prd::read(&text),
+        Format::Prd | Format::TaskMaster | Format::Beads | Format::Github => {
+            json_plan::read(format, &text, &programs(root))
+        }
         Format::Lines | Format::Gsd => jsonl::read(&text),
     };
     let draft = draft.and_then(checked);

@@ -5,7 +5,7 @@
 //! name and text ─► Format ─┬─► checklist   any Markdown list with checkboxes
 //!                          ├─► tasks_md    specs, which are also edited, with progress_md and state_json beside them
 //!                          ├─► jsonl       what `ralph export` wrote                                  ─► Draft
-//!                          ├─► prd         prd.json and its user stories
+//!                          ├─► json_plan   prd.json, Task Master, beads, GitHub issues
 //!                          └─► gsd         .planning/ of get-shit-done
 //! ```
 //!
@@ -20,9 +20,9 @@ pub(crate) mod graph;
 pub mod gsd;
 pub mod import;
 mod json;
+pub mod json_plan;
 pub mod jsonl;
 mod key;
-pub mod prd;
 pub mod progress_md;
 pub mod state_json;
 pub mod tasks_md;
