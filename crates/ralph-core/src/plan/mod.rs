@@ -22,6 +22,7 @@ pub mod import;
 mod json;
 pub mod jsonl;
 mod key;
+pub mod marks;
 pub mod prd;
 pub mod progress_md;
 pub mod state_json;
