@@ -155,7 +155,7 @@ impl PlanFiles {
         author: &Author,
     ) -> Result<bool> {
         let path = &source.path;
-        let draft = match import::read_tasks_md(run.project.root(), path, text) {
+        let draft = match import::read_plan(run.project.root(), path, Format::TasksMd, text) {
             Ok(draft) => draft,
             Err(error) => {
                 let why = one_line(&error.to_string(), LINE_CHARS);

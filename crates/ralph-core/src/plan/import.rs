@@ -57,16 +57,7 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
         return open_gsd(root, &path, &plans, None, &[]);
     }
     let shown = shown(root, &path);
-    let draft = match format {
-        Format::TasksMd => spec_draft(root, &spec),
-        Format::Checklist => checklist::read(&text),
-        Format::Prd | Format::TaskMaster | Format::Beads | Format::Github => {
-            json_plan::read(format, &text, &programs(root))
-        }
-        Format::Lines | Format::Gsd => jsonl::read(&text),
-    };
-    let draft = draft.and_then(checked);
-    let mut draft = draft.map_err(|problems| at(&shown, problems))?;
+    let mut draft = read_plan(root, &shown, format, &text)?;
     let mut fixes = Vec::new();
     if format == Format::TasksMd {
         let beside = path.with_file_name(STATE_JSON);
@@ -79,10 +70,17 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
     Ok(FoundPlan { path: shown, format, draft, digest: quick_digest(&text), fixes })
 }
 
-/// What a text says that is, or was a moment ago, in the tasks.md that the project calls so.
-pub fn read_tasks_md(root: &Path, path: &str, text: &str) -> Result<Draft, ImportError> {
-    let draft = spec_draft(root, &Spec::of(text)).and_then(checked);
-    draft.map_err(|problems| at(path, problems))
+/// What a text says that is, or was a moment ago, in the file that the project calls so. Plans of several files have no such text.
+pub fn read_plan(root: &Path, path: &str, format: Format, text: &str) -> Result<Draft, ImportError> {
+    let draft = match format {
+        Format::TasksMd => spec_draft(root, &Spec::of(text)),
+        Format::Checklist => checklist::read(text),
+        Format::Prd | Format::TaskMaster | Format::Beads | Format::Github => {
+            json_plan::read(format, text, &programs(root))
+        }
+        Format::Lines | Format::Gsd => jsonl::read(text),
+    };
+    draft.and_then(checked).map_err(|problems| at(path, problems))
 }
 
 /// The tasks of a tasks.md. What a fix task without a gate has in the place of one is none: it would pass always.

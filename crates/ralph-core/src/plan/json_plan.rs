@@ -48,11 +48,30 @@ const FLAGS: [&str; 7] = ["passes", "passed", "passing", "done", "completed", "c
 const STATUS: [&str; 2] = ["status", "state"];
 
 const DONE: [&str; 13] = [
-    "done", "completed", "complete", "closed", "passed", "passing", "pass", "finished", "implemented", "verified",
-    "merged", "shipped", "resolved",
+    "done",
+    "completed",
+    "complete",
+    "closed",
+    "passed",
+    "passing",
+    "pass",
+    "finished",
+    "implemented",
+    "verified",
+    "merged",
+    "shipped",
+    "resolved",
 ];
 const LEFT_OUT: [&str; 9] = [
-    "cancelled", "canceled", "deferred", "skipped", "wontfix", "dropped", "obsolete", "rejected", "outofscope",
+    "cancelled",
+    "canceled",
+    "deferred",
+    "skipped",
+    "wontfix",
+    "dropped",
+    "obsolete",
+    "rejected",
+    "outofscope",
 ];
 /// What beads calls an issue that was deleted.
 const DELETED: &str = "tombstone";
@@ -115,7 +134,8 @@ pub(crate) fn mark(format: Format, text: &str, marks: &[(&str, bool)]) -> String
     let Ok(pieces) = pieces(format, text) else {
         return text.to_owned();
     };
-    let mut plan = Plan { format, can_run: &|_| false, items: Vec::new(), notes: Vec::new(), problems: Vec::new() };
+    let mut plan =
+        Plan { format, can_run: &|_| false, items: Vec::new(), notes: Vec::new(), problems: Vec::new() };
     for piece in &pieces {
         plan.collect(piece);
     }
@@ -242,7 +262,7 @@ impl Plan<'_> {
         let value = &piece.document.value;
         // A line of beads is a task itself.
         if let (Format::Beads, Value::Object(object)) = (self.format, value) {
-            let fields = Fields { piece, object };
+            let fields = Fields::new(piece, object);
             if fields.text(&["title"]).is_some() {
                 self.add(&fields, 0, None, &Group::default());
             }
@@ -254,7 +274,10 @@ impl Plan<'_> {
                 Value::Object(object) => {
                     let names = object.properties.iter().map(|member| format!("`{}`", member.name.as_str()));
                     let names: Vec<String> = names.take(8).collect();
-                    format!("found an object with {}", if names.is_empty() { "no members".into() } else { names.join(", ") })
+                    format!(
+                        "found an object with {}",
+                        if names.is_empty() { "no members".into() } else { names.join(", ") }
+                    )
                 }
                 _ => "found no object".to_owned(),
             };
@@ -274,7 +297,7 @@ impl Plan<'_> {
     fn add_list(&mut self, piece: &Piece<'_>, list: &List<'_, '_>, depth: usize, parent: Option<usize>) {
         for value in &list.array.elements {
             match value {
-                Value::Object(object) => self.add(&Fields { piece, object }, depth, parent, &list.group),
+                Value::Object(object) => self.add(&Fields::new(piece, object), depth, parent, &list.group),
                 other => {
                     let expected = "not a task; expected an object with a title";
                     self.problems.push(Problem::new(piece.line(other), expected));
@@ -292,21 +315,22 @@ impl Plan<'_> {
         let Some(mut item) = self.item(fields, at, status.as_deref(), group) else {
             return;
         };
-        let inherited = parent.map(|parent| self.items[parent].after.clone());
         item.parent = parent;
-        if let Some((parent, inherited)) = parent.zip(inherited) {
-            let parent_name = &self.items[parent].task.name;
-            let is_number = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        let parent = parent.map(|parent| &self.items[parent]);
+        match parent.filter(|parent| is_number(&item.task.name) && !parent.task.name.is_empty()) {
             // Task Master's `1` below `3` is `3.1`, and so are the names it waits for.
-            if is_number(&item.task.name) && !parent_name.is_empty() {
-                item.task.name = format!("{parent_name}.{}", item.task.name);
+            Some(Item { task: whole, .. }) => {
+                item.task.name = format!("{}.{}", whole.name, item.task.name);
                 for name in item.after.iter_mut().filter(|name| is_number(name)) {
-                    *name = format!("{parent_name}.{name}");
+                    *name = format!("{}.{name}", whole.name);
                 }
             }
-            // A part does not begin before its whole may.
-            item.after.extend(inherited);
+            None if group.prefix.is_empty() || item.task.name.is_empty() => {}
+            None => item.task.name = format!("{}/{}", group.prefix, item.task.name),
         }
+        // A part does not begin before its whole may.
+        item.after.extend(parent.map(|parent| parent.after.clone()).unwrap_or_default());
         self.items.push(item);
         let parts = fields.get(&PARTS).and_then(Value::as_array);
         if let Some(array) = parts.filter(|parts| depth < DEEPEST && is_list(parts)) {
@@ -316,10 +340,17 @@ impl Plan<'_> {
     }
 
     /// Reads one task; none where it cannot be one.
-    fn item(&mut self, fields: &Fields<'_, '_>, at: usize, status: Option<&str>, group: &Group) -> Option<Item> {
+    fn item(
+        &mut self,
+        fields: &Fields<'_, '_>,
+        at: usize,
+        status: Option<&str>,
+        group: &Group,
+    ) -> Option<Item> {
         let line = fields.line();
         let Some(title) = fields.text(&TITLES) else {
-            self.problems.push(Problem::new(line, "this task has no `title`; expected a text that is not empty"));
+            self.problems
+                .push(Problem::new(line, "this task has no `title`; expected a text that is not empty"));
             return None;
         };
         let description = fields.text(&["description", "body"]).filter(|text| *text != title);
@@ -335,7 +366,8 @@ impl Plan<'_> {
             Some(text) => format!("{words}: {text}"),
             None => String::new(),
         };
-        let labels = [fields.lines(&["labels"]), fields.lines(&["tags"]), fields.lines(&["category"])].concat();
+        let labels =
+            [fields.lines(&["labels"]), fields.lines(&["tags"]), fields.lines(&["category"])].concat();
         let description = paragraphs([
             rest.as_deref().unwrap_or_default(),
             description.as_deref().unwrap_or_default(),
@@ -358,8 +390,7 @@ impl Plan<'_> {
         let id = fields.text(&IDS);
         let name = match (&id, self.format) {
             (Some(number), Format::Github) => format!("GH-{number}"),
-            (Some(id), _) if group.prefix.is_empty() => id.clone(),
-            (Some(id), _) => format!("{}/{id}", group.prefix),
+            (Some(id), _) => id.clone(),
             (None, _) => String::new(),
         };
         let (mut after, after_line) = fields.dependencies();
@@ -414,7 +445,8 @@ impl Plan<'_> {
             let parent = self.items[at].parent.map(|parent| self.items[parent].task.name.clone());
             let Item { task, .. } = &mut self.items[at];
             if !task.name.is_empty() && !key::is_usable(&task.name) {
-                let text = format!("the id `{}` cannot be a key (expected {})", one_line(&task.name), key::RULE);
+                let text =
+                    format!("the id `{}` cannot be a key (expected {})", one_line(&task.name), key::RULE);
                 self.notes.push(Note::new(task.line, text));
                 task.name.clear();
             }
@@ -427,7 +459,8 @@ impl Plan<'_> {
                 let free = (2..).map(|number| format!("{first}-{number}")).find(|name| !known.contains(name));
                 task.name = free.unwrap_or_default();
                 if task.named_by_author {
-                    let text = format!("the id `{first}` is already used; this task is called `{}`", task.name);
+                    let text =
+                        format!("the id `{first}` is already used; this task is called `{}`", task.name);
                     self.notes.push(Note::new(task.line, text));
                 }
             }
@@ -440,7 +473,9 @@ impl Plan<'_> {
     fn link_parents(&mut self, places: &HashMap<String, usize>) {
         for at in 0..self.items.len() {
             let parent = self.items[at].parent_name.as_ref().and_then(|name| places.get(name));
-            if let Some(parent) = parent.copied().filter(|parent| *parent != at && !self.is_above(at, *parent)) {
+            if let Some(parent) =
+                parent.copied().filter(|parent| *parent != at && !self.is_above(at, *parent))
+            {
                 let inherited = self.items[parent].after.clone();
                 let item = &mut self.items[at];
                 item.parent = Some(parent);
@@ -455,17 +490,22 @@ impl Plan<'_> {
     fn status_words(&self) -> StatusWords {
         let commonest = |is_done: bool| {
             let mut counts: HashMap<&str, usize> = HashMap::new();
-            for mark in self.items.iter().flat_map(|item| &item.marks).filter(|mark| mark.is_done == is_done) {
+            for mark in self.items.iter().flat_map(|item| &item.marks).filter(|mark| mark.is_done == is_done)
+            {
                 let status = mark.status.as_deref();
                 // Work in progress is open, but an open task is not in progress.
                 let status = status.filter(|status| {
                     let status = plain(status);
-                    is_done || !(status.contains("progress") || status == "blocked" || LEFT_OUT.contains(&status.as_str()))
+                    is_done
+                        || !(status.contains("progress")
+                            || status == "blocked"
+                            || LEFT_OUT.contains(&status.as_str()))
                 });
                 *counts.entry(status.unwrap_or_default()).or_default() += usize::from(status.is_some());
             }
             let best = counts.into_iter().filter(|(_, count)| *count > 0);
-            best.max_by_key(|(word, count)| (*count, std::cmp::Reverse(*word))).map(|(word, _)| word.to_owned())
+            best.max_by_key(|(word, count)| (*count, std::cmp::Reverse(*word)))
+                .map(|(word, _)| word.to_owned())
         };
         let (done, open) = match self.format {
             Format::Beads => ("closed", "open"),
@@ -490,7 +530,9 @@ impl Plan<'_> {
                 let prefixed = format!("{}/{name}", item.prefix);
                 // A number below a task may mean its sibling or a task of the first level.
                 let alone = name.rsplit_once('.').map_or("", |(_, number)| number);
-                let known = [prefixed.as_str(), name, alone].into_iter().find_map(|name| places.get(name));
+                let prefixed_alone = format!("{}/{alone}", item.prefix);
+                let known = [prefixed.as_str(), name, &prefixed_alone, alone];
+                let known = known.into_iter().find_map(|name| places.get(name));
                 match known {
                     Some(other) if after.contains(other) => {}
                     // A task waits for its parts anyway, and a part cannot wait for its whole.
@@ -498,11 +540,18 @@ impl Plan<'_> {
                     Some(other) => after.push(*other),
                     None if self.format == Format::Prd => self.problems.push(Problem::new(
                         item.after_line,
-                        format!("no task has the id `{}`; expected the id of a task in this file", one_line(name)),
+                        format!(
+                            "no task has the id `{}`; expected the id of a task in this file",
+                            one_line(name)
+                        ),
                     )),
                     None => self.notes.push(Note::new(
                         item.after_line,
-                        format!("`{}` is not in this file, so {} does not wait for it", one_line(name), item.task.name),
+                        format!(
+                            "`{}` is not in this file, so {} does not wait for it",
+                            one_line(name),
+                            item.task.name
+                        ),
                     )),
                 }
             }
@@ -518,7 +567,8 @@ impl Plan<'_> {
         let unmarked: Vec<&Item> = unmarked.collect();
         if let (Some(first), true) = (unmarked.first(), self.format != Format::Github) {
             let text = match unmarked.len() {
-                1 => "this task has no `passes` or `status`, so Ralph cannot mark it as done in the file".to_owned(),
+                1 => "this task has no `passes` or `status`, so Ralph cannot mark it as done in the file"
+                    .to_owned(),
                 count => format!(
                     "{count} tasks from here on have no `passes` or `status`, so Ralph cannot mark them as done in the file"
                 ),
@@ -535,7 +585,8 @@ impl Plan<'_> {
 
     /// Whether `above` is the parent of `at`, or the parent of its parent, …
     fn is_above(&self, above: usize, at: usize) -> bool {
-        let parents = |from: usize| std::iter::successors(self.items[from].parent, |at| self.items[*at].parent);
+        let parents =
+            |from: usize| std::iter::successors(self.items[from].parent, |at| self.items[*at].parent);
         parents(at).any(|parent| parent == above)
     }
 }
@@ -565,10 +616,12 @@ fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v, 'a>> {
         }
     }
     // Task Master's tags, and objects around the plan.
-    let inner = object.properties.iter().filter_map(|member| Some((member.name.as_str(), member.value.as_object()?)));
+    let inner =
+        object.properties.iter().filter_map(|member| Some((member.name.as_str(), member.value.as_object()?)));
     let mut found = Vec::new();
     for (name, object) in inner {
-        let array = LISTS.iter().find_map(|list| find(object, list)?.as_array()).filter(|array| is_list(array));
+        let array =
+            LISTS.iter().find_map(|list| find(object, list)?.as_array()).filter(|array| is_list(array));
         if let Some(array) = array {
             let is_tag = format == Format::TaskMaster && name != "master";
             let prefix = if is_tag { name.to_owned() } else { String::new() };
@@ -586,8 +639,7 @@ fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v, 'a>> {
 fn is_list(array: &Array<'_>) -> bool {
     array.elements.iter().all(|element| element.as_object().is_some() || element.as_array().is_none())
         && array.elements.iter().filter_map(Value::as_object).all(|object| {
-            object.properties.is_empty()
-                || TITLES.iter().chain(&IDS).any(|name| find(object, name).is_some())
+            object.properties.is_empty() || TITLES.iter().chain(&IDS).any(|name| find(object, name).is_some())
         })
         && (array.elements.is_empty() || array.elements.iter().any(|element| element.as_object().is_some()))
 }
@@ -613,21 +665,38 @@ impl Piece<'_> {
 struct Fields<'v, 'a> {
     piece: &'v Piece<'a>,
     object: &'v Object<'a>,
+    /// The names of its members as they are compared.
+    names: Vec<String>,
 }
 
 impl<'v, 'a> Fields<'v, 'a> {
+    fn new(piece: &'v Piece<'a>, object: &'v Object<'a>) -> Self {
+        let names = object.properties.iter().map(|member| plain(member.name.as_str())).collect();
+        Self { piece, object, names }
+    }
+
+    /// The value of a member; `null` is none, and of several the last counts, as everywhere in JSON.
+    fn find(&self, name: &str) -> Option<&'v Value<'a>> {
+        let at = self.names.iter().rposition(|known| known == name)?;
+        self.object
+            .properties
+            .get(at)
+            .map(|member| &member.value)
+            .filter(|value| value.as_null_keyword().is_none())
+    }
+
     fn line(&self) -> usize {
         self.piece.line(self.object)
     }
 
     /// The first of these members that is there.
     fn get(&self, names: &[&str]) -> Option<&'v Value<'a>> {
-        names.iter().find_map(|name| find(self.object, name))
+        names.iter().find_map(|name| self.find(name))
     }
 
     /// The first of these members that has a text or a number.
     fn text(&self, names: &[&str]) -> Option<String> {
-        names.iter().find_map(|name| find(self.object, name).and_then(word))
+        names.iter().find_map(|name| self.find(name).and_then(word))
     }
 
     fn commands(&self) -> Vec<String> {
@@ -642,7 +711,7 @@ impl<'v, 'a> Fields<'v, 'a> {
         let array = self.get(names).and_then(Value::as_array);
         let elements = array.into_iter().flat_map(|array| &array.elements);
         let objects = elements.filter_map(Value::as_object);
-        objects.map(|object| Fields { piece: self.piece, object }).collect()
+        objects.map(|object| Fields::new(self.piece, object)).collect()
     }
 
     /// Texts, objects that have one, or one text that holds several lines.
@@ -651,8 +720,13 @@ impl<'v, 'a> Fields<'v, 'a> {
             Some(Value::Array(array)) => {
                 let elements = array.elements.iter();
                 let texts = elements.filter_map(|element| match element {
-                    Value::Object(object) => Fields { piece: self.piece, object }.text(&[
-                        "text", "title", "name", "criterion", "description", "path",
+                    Value::Object(object) => Fields::new(self.piece, object).text(&[
+                        "text",
+                        "title",
+                        "name",
+                        "criterion",
+                        "description",
+                        "path",
                     ]),
                     other => word(other),
                 });
@@ -673,22 +747,27 @@ impl<'v, 'a> Fields<'v, 'a> {
     fn dependencies(&self) -> (Vec<String>, usize) {
         let mut names = Vec::new();
         let mut line = self.line();
-        for member in &self.object.properties {
-            if !DEPENDENCIES.contains(&plain(member.name.as_str()).as_str()) {
+        for (member, name) in self.object.properties.iter().zip(&self.names) {
+            if !DEPENDENCIES.contains(&name.as_str()) {
                 continue;
             }
             line = self.piece.line(member);
             match &member.value {
-                Value::Array(array) => names.extend(array.elements.iter().filter_map(|element| match element {
-                    Value::Object(object) => {
-                        let fields = Fields { piece: self.piece, object };
-                        let kind = fields.text(&["type"]).unwrap_or_default();
-                        let is_order = matches!(kind.as_str(), "" | "blocks" | "waits-for" | "conditional-blocks");
-                        fields.text(&["dependsonid", "id"]).filter(|_| is_order)
-                    }
-                    other => word(other),
-                })),
-                value => names.extend(word(value).iter().flat_map(|text| text.split(',')).map(str::trim).map(str::to_owned)),
+                Value::Array(array) => {
+                    names.extend(array.elements.iter().filter_map(|element| match element {
+                        Value::Object(object) => {
+                            let fields = Fields::new(self.piece, object);
+                            let kind = fields.text(&["type"]).unwrap_or_default();
+                            let is_order =
+                                matches!(kind.as_str(), "" | "blocks" | "waits-for" | "conditional-blocks");
+                            fields.text(&["dependsonid", "id"]).filter(|_| is_order)
+                        }
+                        other => word(other),
+                    }))
+                }
+                value => names.extend(
+                    word(value).iter().flat_map(|text| text.split(',')).map(str::trim).map(str::to_owned),
+                ),
             }
         }
         names.retain(|name| !name.is_empty() && !name.eq_ignore_ascii_case("none"));
@@ -723,8 +802,7 @@ impl<'v, 'a> Fields<'v, 'a> {
 
     fn marks(&self) -> Vec<Mark> {
         let mut marks = Vec::new();
-        for member in &self.object.properties {
-            let name = plain(member.name.as_str());
+        for (member, name) in self.object.properties.iter().zip(&self.names) {
             let range = self.piece.document.range(&member.value);
             let range = range.start + self.piece.offset..range.end + self.piece.offset;
             match &member.value {
@@ -765,7 +843,8 @@ fn issues_named(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     for found in NAMED.captures_iter(text) {
         let numbers = found[1].split('#').skip(1);
-        let numbers = numbers.map(|number| number.chars().take_while(char::is_ascii_digit).collect::<String>());
+        let numbers =
+            numbers.map(|number| number.chars().take_while(char::is_ascii_digit).collect::<String>());
         names.extend(numbers.map(|number| format!("GH-{number}")));
     }
     names

@@ -23,6 +23,7 @@ mod json;
 pub mod json_plan;
 pub mod jsonl;
 mod key;
+pub mod marks;
 pub mod progress_md;
 pub mod state_json;
 pub mod tasks_md;
