@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use ralph_core::agent::Signal;
 use ralph_core::engine::{EngineError, PromptError};
 use ralph_core::exit::RunExit;
 use ralph_core::model::IdError;
@@ -63,6 +64,19 @@ impl CommandError {
     /// There is nothing to run.
     pub fn no_plan(message: impl Display) -> Self {
         Self::new(RunExit::NoPlan, message)
+    }
+
+    /// A limit was reached with work left.
+    pub fn limit(message: impl Display) -> Self {
+        Self::new(RunExit::Limit, message)
+    }
+
+    pub fn interrupted() -> Self {
+        Self::new(RunExit::Interrupted(Signal::Interrupt), "interrupted")
+    }
+
+    pub fn cannot_read(path: &Path, error: &io::Error) -> Self {
+        Self::usage(format_args!("cannot read {}: {error}", path.display()))
     }
 
     pub fn cannot_write(path: &Path, error: &io::Error) -> Self {

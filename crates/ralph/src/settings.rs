@@ -204,6 +204,12 @@ settings! {
         /// Whether a run refuses to start while a task in its scope has no gate.
         require: bool = false,
     }
+    plan: PlanSection {
+        /// The model that `ralph plan` uses. By default the strongest of the agent's list.
+        model: Option<String> = None,
+        /// Cost limit of one `ralph plan`, in dollars.
+        max_cost_usd: Option<f64> = None,
+    }
     git: GitSection {
         /// Whether Ralph commits the changes of a finished task.
         commit: CommitWhen = CommitWhen::Never,

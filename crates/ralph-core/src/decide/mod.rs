@@ -20,4 +20,4 @@ pub use model_choice::{Decision, ModelQuestion, choose_model, is_planning, needs
 pub use outlook::{Blocker, HeldUp, Outlook, Waiter, covered, held_up, outlook, unmet_outside};
 pub use retry::{Availability, Outage, Turn, backoff, next_agent};
 pub use settle::{Effects, GivenUp, Policy, Settled, Standing, settle};
-pub use verdict::{claims_done, gate_broken, gave_no_signal, verdict};
+pub use verdict::{claims_done, error_type_of, gate_broken, gave_no_signal, verdict};

@@ -63,7 +63,7 @@ fn service_trouble(evidence: &Evidence<'_>) -> Option<Verdict> {
             fault: fault @ (Fault::RateLimit | Fault::Overloaded | Fault::Network),
             message,
             ..
-        } => Some(error(error_type(*fault), message)),
+        } => Some(error(error_type_of(*fault), message)),
         Ending::Faulted { .. } | Ending::Completed => None,
     }
 }
@@ -77,7 +77,7 @@ fn exited(evidence: &Evidence<'_>) -> Verdict {
         {
             Verdict { abort: signals.promise == Some(Promise::Failure), ..signalled_failure(evidence) }
         }
-        Ending::Faulted { fault, message, .. } => error(error_type(*fault), message),
+        Ending::Faulted { fault, message, .. } => error(error_type_of(*fault), message),
         Ending::Completed if signals.promise == Some(Promise::Failure) => {
             Verdict { abort: true, ..signalled_failure(evidence) }
         }
@@ -213,7 +213,8 @@ fn error(error_type: ErrorType, message: &str) -> Verdict {
     }
 }
 
-fn error_type(fault: Fault) -> ErrorType {
+/// What a fault of an agent or its service is recorded as.
+pub fn error_type_of(fault: Fault) -> ErrorType {
     match fault {
         Fault::RateLimit => ErrorType::RateLimit,
         Fault::Overloaded => ErrorType::Overloaded,

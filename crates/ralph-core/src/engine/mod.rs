@@ -21,6 +21,7 @@ mod next_model;
 mod parents;
 mod plan_changes;
 mod plan_sync;
+mod planning;
 mod prompt;
 mod readiness;
 mod run;
@@ -38,6 +39,7 @@ pub use agents_md_sync::refresh_failures;
 pub use breaker_prompt::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
 pub use fix_tasks::FixPolicy;
 pub use lost_attempts::{LostAttempts, LostReport};
+pub use planning::{PlanAnswer, PlanEnding, Planner};
 pub use prompt::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
 pub use readiness::{DueGate, open_gates, own_files, told_unready, unready_gates};
 pub use run::Engine;
@@ -47,5 +49,6 @@ pub use settings::{
     RunSettings,
 };
 pub use state_md::refresh_state;
+pub use team::remedy;
 pub use upkeep::{Upkeep, merge_all, protected_logs, stale};
 pub use work_tree::changes_of_others;

@@ -70,6 +70,11 @@ impl Templates {
     }
 }
 
+/// The instructions of a planning session.
+pub(super) fn plan_rules(project: &Project) -> Result<String, PromptError> {
+    Ok(template(project, "plan.md", Template::built_in_plan)?.render(())?)
+}
+
 fn template(
     project: &Project,
     name: &str,

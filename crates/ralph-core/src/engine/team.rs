@@ -187,51 +187,54 @@ impl<'a> Team<'a> {
         Ok(())
     }
 
-    /// What fixes a fault of the set-up. The class comes from the program itself; its message chooses among the remedies of
-    /// one class.
     pub(super) fn remedy(&self, error: &ErrorType, message: &str) -> String {
-        let agent = self.agent().name();
-        let facts = self.agent().facts();
-        let message = message.to_lowercase();
-        let skips = self.agent().setup().skip_permissions;
-        let speaks_of = |words: &[&str]| words.iter().any(|word| message.contains(word));
-        match error {
-            ErrorType::Auth if speaks_of(&["credit", "billing", "balance", "payment"]) => {
-                format!("check {agent}'s billing or use another agent (--agent), then `ralph run` again")
-            }
-            ErrorType::Auth => match facts {
-                Some(facts) => {
-                    format!("log in to {agent}: {}; then `ralph run` again", facts.login)
-                }
-                None => format!("log in to {agent} or set its API key, then `ralph run` again"),
-            },
-            // The message names the limit and how to raise it.
-            ErrorType::Spawn if speaks_of(&["limit is reached", "out of memory"]) => {
-                "fix that, then `ralph run` again".into()
-            }
-            ErrorType::Spawn => {
-                let install = match facts {
-                    Some(facts) => format!("`{}`", facts.install),
-                    None => format!("install the program for agent `{agent}`"),
-                };
-                format!("{install}, or set another program under [agents.{agent}] in .ralph.toml")
-            }
-            ErrorType::Permission if facts.is_some() && !skips => format!(
-                "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
-                 [agents.{agent}] in .ralph.toml"
-            ),
-            ErrorType::Permission => {
-                format!("allow those tools in {agent}'s own settings; Ralph itself blocks no tools")
-            }
-            ErrorType::Config if speaks_of(&["model"]) => format!(
-                "check the model's name: --model, the task's model, [run] model, or models under \
-                 [agents.{agent}] in .ralph.toml"
-            ),
-            ErrorType::Config => format!(
-                "fix what {agent} reports: check its own settings, or args and env under [agents.{agent}] \
-                 in .ralph.toml; `ralph logs` shows its full output"
-            ),
-            _ => "run `ralph history` to see what happened".into(),
+        remedy(self.agent(), error, message)
+    }
+}
+
+/// What fixes a fault of the set-up. The class comes from the program itself; its message chooses among the remedies of
+/// one class.
+pub fn remedy(agent: &Agent, error: &ErrorType, message: &str) -> String {
+    let (facts, skips) = (agent.facts(), agent.setup().skip_permissions);
+    let agent = agent.name();
+    let message = message.to_lowercase();
+    let speaks_of = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    match error {
+        ErrorType::Auth if speaks_of(&["credit", "billing", "balance", "payment"]) => {
+            format!("check {agent}'s billing or use another agent (--agent), then `ralph run` again")
         }
+        ErrorType::Auth => match facts {
+            Some(facts) => {
+                format!("log in to {agent}: {}; then `ralph run` again", facts.login)
+            }
+            None => format!("log in to {agent} or set its API key, then `ralph run` again"),
+        },
+        // The message names the limit and how to raise it.
+        ErrorType::Spawn if speaks_of(&["limit is reached", "out of memory"]) => {
+            "fix that, then `ralph run` again".into()
+        }
+        ErrorType::Spawn => {
+            let install = match facts {
+                Some(facts) => format!("`{}`", facts.install),
+                None => format!("install the program for agent `{agent}`"),
+            };
+            format!("{install}, or set another program under [agents.{agent}] in .ralph.toml")
+        }
+        ErrorType::Permission if facts.is_some() && !skips => format!(
+            "allow those tools in {agent}'s own settings, or set skip_permissions = true under \
+             [agents.{agent}] in .ralph.toml"
+        ),
+        ErrorType::Permission => {
+            format!("allow those tools in {agent}'s own settings; Ralph itself blocks no tools")
+        }
+        ErrorType::Config if speaks_of(&["model"]) => format!(
+            "check the model's name: --model, the task's model, [run] model, or models under \
+             [agents.{agent}] in .ralph.toml"
+        ),
+        ErrorType::Config => format!(
+            "fix what {agent} reports: check its own settings, or args and env under [agents.{agent}] \
+             in .ralph.toml; `ralph logs` shows its full output"
+        ),
+        _ => "run `ralph history` to see what happened".into(),
     }
 }

@@ -13,6 +13,7 @@
 //! there to be no draft, and all of them are told at once. What a person should know although the
 //! reading went on is a [`Note`].
 
+pub mod check;
 pub mod checklist;
 pub(crate) mod command;
 mod draft;

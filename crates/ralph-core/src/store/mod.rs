@@ -17,6 +17,7 @@ mod learnings;
 mod leftovers;
 mod plan;
 mod plan_changes;
+mod plan_sessions;
 mod runs;
 mod sources;
 mod sql;
@@ -39,6 +40,7 @@ pub use learnings::*;
 pub use leftovers::*;
 pub use plan::*;
 pub use plan_changes::*;
+pub use plan_sessions::*;
 pub use runs::*;
 pub use sources::*;
 pub use sqlite::{

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use ralph_core::model::Task;
+use ralph_core::model::{Task, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
@@ -35,6 +37,28 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
     let task = workspace.optional_task(args.task.as_deref())?;
     let attempts = workspace.store.history(task.as_ref().map(|task| &task.id))?;
+    let plans = match task {
+        Some(_) => Vec::new(),
+        None => workspace.store.plan_sessions()?,
+    };
     let none = none_yet(&workspace, task.as_ref())?;
-    output::list(args.json, &attempts, none, || format::history(&attempts))
+    let mut rows: Vec<(Timestamp, Value)> = Vec::new();
+    for attempt in &attempts {
+        rows.push((attempt.started_at, row("task", attempt)?));
+    }
+    for session in &plans {
+        rows.push((session.started_at, row("plan", session)?));
+    }
+    rows.sort_by_key(|(at, _)| *at);
+    let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
+    output::list(args.json, &rows, none, || format::plan_sessions(&plans) + &format::history(&attempts))
+}
+
+/// A row of the history, with its kind.
+fn row(kind: &str, record: &impl Serialize) -> Result<Value, CommandError> {
+    let mut row = serde_json::to_value(record).map_err(CommandError::environment)?;
+    if let Some(row) = row.as_object_mut() {
+        row.insert("kind".to_owned(), kind.into());
+    }
+    Ok(row)
 }

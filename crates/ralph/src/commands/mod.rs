@@ -17,6 +17,7 @@ pub mod limits;
 pub mod logs;
 pub mod man;
 pub mod notify;
+pub mod plan;
 pub mod replay;
 pub mod run;
 pub mod stats;
@@ -53,6 +54,7 @@ pub enum Command {
     DemoAgent(demo::AgentArgs),
     Import(import::Args),
     Export(import::ExportArgs),
+    Plan(plan::Args),
     /// Show and change the tasks of the plan.
     #[command(subcommand)]
     Task(task::Command),
@@ -107,6 +109,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Init(args) => init::run(dir, &args),
         Command::Import(args) => import::run(dir, &args),
         Command::Export(args) => import::export(dir, &args),
+        Command::Plan(args) => plan::run(dir, &args),
         Command::Doctor(args) => doctor::run(dir, &args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoAgent(args) => demo::work(&args),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::model::{Attempt, Cost, ErrorType, Outcome, Timestamp};
+use ralph_core::store::PlanSession;
 use ralph_core::text::one_line;
 
 use super::style::{self, UNVERIFIED};
@@ -233,6 +234,32 @@ pub fn history(attempts: &[Attempt]) -> String {
         ]);
     }
     table.render()
+}
+
+/// Sessions of `ralph plan`; nothing where there were none.
+pub fn plan_sessions(sessions: &[PlanSession]) -> String {
+    if sessions.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["PLANNING", "ROUND", "MODEL", "TIME", "COST", "STARTED", "OUTCOME"]);
+    for session in sessions {
+        let tilde = if session.cost_estimated { "~" } else { "" };
+        table.row([
+            one_line(&session.goal, 40),
+            session.attempt.to_string(),
+            session.model.clone(),
+            duration(Duration::from_millis(session.duration_ms)),
+            session.cost_usd.map(|usd| format!("{tilde}${usd:.2}")).unwrap_or_default(),
+            session.started_at.local(),
+            match (session.outcome, &session.message) {
+                (None, _) => "not finished".to_owned(),
+                (Some(Outcome::Done), _) => "a plan that passed the check".to_owned(),
+                (Some(_), Some(message)) => one_line(message, 80),
+                (Some(outcome), None) => outcome.to_string(),
+            },
+        ]);
+    }
+    table.render() + "\n"
 }
 
 /// The end of a wait: ` until 16:44`, or ` for 12 s` where it is close.

@@ -168,6 +168,11 @@ impl Template {
         Self::parse("rules.md (built in)", source)
     }
 
+    pub fn built_in_plan() -> Result<Self, TemplateError> {
+        let source = include_str!("../../../templates/plan.md");
+        Self::parse("plan.md (built in)", source)
+    }
+
     /// A text a project gives in place of the built-in one; `name` is how errors call it.
     pub fn parse(name: impl Into<String>, source: impl Into<String>) -> Result<Self, TemplateError> {
         // Prompts are Markdown, so nothing is escaped whatever the template is called.

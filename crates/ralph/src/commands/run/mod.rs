@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub use agents::{ChosenModels, Crew, launch, rest_of_budgets, unlimited};
+pub use agents::{ChosenModels, Crew, launch, rest_of_budgets, rest_of_day, unlimited};
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
 use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};
@@ -20,7 +20,7 @@ use ralph_core::exit::RunExit;
 use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownName};
 use ralph_core::text::few;
-pub use settings::{agents_md, gate_limits, log_limits, policy, recovery_of, run_settings};
+pub use settings::{agents_md, apply_flags, gate_limits, log_limits, policy, recovery_of, run_settings};
 
 use crate::command_error::{self, CommandError, CommandResult};
 use crate::notify::Notifications;
@@ -128,6 +128,13 @@ pub struct Args {
     json: bool,
 }
 
+impl Args {
+    /// A run with nothing but another agent.
+    pub fn of_agent(agent: Option<String>) -> Self {
+        Self { agent, ..Self::default() }
+    }
+}
+
 fn strategy(text: &str) -> Result<Strategy, String> {
     text.parse().map_err(|error: UnknownName| {
         let names = Strategy::ALL.map(Strategy::as_str);
@@ -161,7 +168,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut settings = workspace.settings()?;
     // Flags hold for this run only: what changed is told all the same.
     let notices = crate::settings::notices(&settings, workspace.store.defaults_revision()?);
-    settings::apply_flags(&mut settings, args);
+    apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;
     if let Some(model) = args.model.as_deref().or(settings.run.model.as_deref()) {
         note_stranger(crew.agent(), model);
@@ -291,7 +298,7 @@ pub fn execute(
 }
 
 /// This very program, asked to stand guard.
-fn guard_command(grace: Duration) -> Vec<OsString> {
+pub fn guard_command(grace: Duration) -> Vec<OsString> {
     let grace = grace.as_millis().to_string();
     env::current_exe().map(|program| vec![program.into(), "guard".into(), grace.into()]).unwrap_or_default()
 }

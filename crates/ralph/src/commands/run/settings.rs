@@ -17,7 +17,7 @@ use crate::command_error::CommandError;
 use crate::settings::{AgentsMd, Count, Rollback, Settings};
 use crate::workspace::{Workspace, apply_state};
 
-pub(super) fn apply_flags(settings: &mut Settings, args: &Args) {
+pub fn apply_flags(settings: &mut Settings, args: &Args) {
     let limit = if args.once { Some(1) } else { args.limit };
     let no_wait = args.no_wait.then_some(Duration::ZERO);
     let run = &mut settings.run;
