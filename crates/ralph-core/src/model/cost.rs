@@ -114,6 +114,9 @@ pub struct ModelSums {
 pub struct TaskSums {
     pub task_id: TaskId,
     pub key: Option<Key>,
+    pub spec: Option<String>,
+    /// What people call the task.
+    pub name: String,
     pub title: String,
     pub status: Status,
     /// The models it was tried with, in order, each once.

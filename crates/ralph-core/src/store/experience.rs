@@ -105,7 +105,7 @@ fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Resul
 }
 
 fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> {
-    let sql = "SELECT coalesce(t.key, t.id) AS name, 0.0 AS likeness, d.title, d.words, d.files, m.difficulty_estimate,
+    let sql = "SELECT t.name, 0.0 AS likeness, d.title, d.words, d.files, m.difficulty_estimate,
              iif(t.status = 'done', (SELECT model FROM task_trials r
                  WHERE r.task_id = d.task_id AND r.done > 0 ORDER BY model = m.suggested_model DESC
                  LIMIT 1), NULL) AS done,

@@ -260,7 +260,7 @@ macro_rules! record {
 
 pub(super) use record;
 
-record!(TaskRef { task_id = "id", key, title via line });
+record!(TaskRef { task_id = "id", key, spec, name, title via line });
 
 /// A text that is shown on terminals in one line.
 pub(super) fn line(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
