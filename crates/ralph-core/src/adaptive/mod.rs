@@ -50,6 +50,7 @@ pub struct ModelBelief {
     /// Sum of their squared deviations from the mean.
     pub cost_squares: f64,
     /// Its price, in whatever unit all models of the ladder share, such as dollars per million tokens.
+    #[serde(skip)]
     pub price: Option<f64>,
 }
 
