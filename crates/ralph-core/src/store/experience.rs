@@ -56,7 +56,7 @@ struct StoredBeliefs {
     agents: BTreeMap<String, BTreeMap<String, ModelBelief>>,
     /// By difficulty; `unknown` stands for all tasks together.
     difficulties: BTreeMap<String, BucketBelief>,
-    /// Successes and tries.
+    /// Successes and retries.
     retries: Option<(f64, f64)>,
 }
 
