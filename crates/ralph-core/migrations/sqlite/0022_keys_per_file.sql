@@ -81,23 +81,33 @@ CREATE INDEX idx_tasks_ready ON tasks (priority, position) WHERE ready = 1;
 CREATE INDEX idx_tasks_gate_due ON tasks (priority, position) WHERE gate_due = 1;
 -- Phases are of a spec: two specs that have a phase 1 each have two phases.
 CREATE INDEX idx_tasks_whole_phase ON tasks (whole_phase, source_id) WHERE status NOT IN ('done', 'skipped');
-CREATE INDEX idx_tasks_open ON tasks (source_id, position) WHERE status NOT IN ('done', 'skipped');
 
 CREATE TRIGGER tasks_added AFTER INSERT ON tasks BEGIN
-    UPDATE task_counts SET n = n + 1 WHERE status = new.status;
+    UPDATE totals SET open_tasks = open_tasks + (new.status IN ('pending', 'in_progress')),
+        done_tasks = done_tasks + (new.status = 'done'), failed_tasks = failed_tasks + (new.status = 'failed'),
+        blocked_tasks = blocked_tasks + (new.status = 'blocked'),
+        skipped_tasks = skipped_tasks + (new.status = 'skipped'), verified_tasks = verified_tasks + new.verified;
     UPDATE tasks SET child_count = child_count + 1,
         open_children = open_children + (new.status NOT IN ('done', 'skipped'))
     WHERE id = new.parent_id;
 END;
 CREATE TRIGGER tasks_removed AFTER DELETE ON tasks BEGIN
-    UPDATE task_counts SET n = n - 1 WHERE status = old.status;
+    UPDATE totals SET open_tasks = open_tasks - (old.status IN ('pending', 'in_progress')),
+        done_tasks = done_tasks - (old.status = 'done'), failed_tasks = failed_tasks - (old.status = 'failed'),
+        blocked_tasks = blocked_tasks - (old.status = 'blocked'),
+        skipped_tasks = skipped_tasks - (old.status = 'skipped'), verified_tasks = verified_tasks - old.verified;
     UPDATE tasks SET child_count = child_count - 1,
         open_children = open_children - (old.status NOT IN ('done', 'skipped'))
     WHERE id = old.parent_id;
 END;
 CREATE TRIGGER tasks_status AFTER UPDATE OF status ON tasks WHEN old.status <> new.status BEGIN
-    UPDATE task_counts SET n = n - 1 WHERE status = old.status;
-    UPDATE task_counts SET n = n + 1 WHERE status = new.status;
+    UPDATE totals SET open_tasks = open_tasks
+            + (new.status IN ('pending', 'in_progress')) - (old.status IN ('pending', 'in_progress')),
+        done_tasks = done_tasks + (new.status = 'done') - (old.status = 'done'),
+        failed_tasks = failed_tasks + (new.status = 'failed') - (old.status = 'failed'),
+        blocked_tasks = blocked_tasks + (new.status = 'blocked') - (old.status = 'blocked'),
+        skipped_tasks = skipped_tasks + (new.status = 'skipped') - (old.status = 'skipped')
+    WHERE old.status NOT IN ('pending', 'in_progress') OR new.status NOT IN ('pending', 'in_progress');
     UPDATE tasks SET open_children = open_children
         + (old.status IN ('done', 'skipped')) - (new.status IN ('done', 'skipped'))
     WHERE id = new.parent_id
@@ -120,10 +130,7 @@ CREATE TRIGGER tasks_gate_changed AFTER UPDATE OF verify ON tasks WHEN old.verif
     INSERT INTO gate_changes (task_id, gate_before, gate_after) VALUES (new.id, old.verify, new.verify);
 END;
 CREATE TRIGGER tasks_verified AFTER UPDATE OF verified ON tasks WHEN old.verified <> new.verified BEGIN
-    UPDATE task_counts SET verified = verified + new.verified - old.verified WHERE status = 'done';
-END;
-CREATE TRIGGER tasks_verified_removed AFTER DELETE ON tasks WHEN old.verified = 1 BEGIN
-    UPDATE task_counts SET verified = verified - 1 WHERE status = 'done';
+    UPDATE totals SET verified_tasks = verified_tasks + new.verified - old.verified;
 END;
 CREATE TRIGGER tasks_reopened AFTER UPDATE OF status ON tasks WHEN old.status = 'done' AND new.status <> 'done' BEGIN
     UPDATE tasks SET done_by = NULL, verified = 0 WHERE id = new.id;

@@ -13,7 +13,7 @@ use crate::store::sql::Statements;
 use crate::store::{Result, StoreError, sources, status};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
-const STEPS: [&str; 21] = [
+pub(in crate::store) const STEPS: [&str; 22] = [
     include_str!("../../../migrations/sqlite/0001_v1.sql"),
     include_str!("../../../migrations/sqlite/0002_plan.sql"),
     include_str!("../../../migrations/sqlite/0003_attempts.sql"),
@@ -34,6 +34,7 @@ const STEPS: [&str; 21] = [
     include_str!("../../../migrations/sqlite/0018_verified.sql"),
     include_str!("../../../migrations/sqlite/0019_waiting_gates.sql"),
     include_str!("../../../migrations/sqlite/0020_stopped.sql"),
+    include_str!("../../../migrations/sqlite/0021_fewer_pages.sql"),
     include_str!("../../../migrations/sqlite/0022_keys_per_file.sql"),
 ];
 
