@@ -40,18 +40,31 @@ impl RunEvent {
 pub struct TaskRef {
     pub task_id: TaskId,
     pub key: Option<Key>,
+    /// The plan file whose keys it shares; none for tasks from no file, and in events of older versions.
+    #[serde(default)]
+    pub spec: Option<String>,
+    /// What people call it. Events of older versions do not say.
+    #[serde(default)]
+    pub name: String,
     pub title: String,
 }
 
 impl TaskRef {
     pub fn name(&self) -> &str {
-        self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str)
+        let older = || self.key.as_ref().map_or(self.task_id.as_str(), Key::as_str);
+        if self.name.is_empty() { older() } else { &self.name }
     }
 }
 
 impl From<&Task> for TaskRef {
     fn from(task: &Task) -> Self {
-        Self { task_id: task.id.clone(), key: task.key.clone(), title: task.title.clone() }
+        Self {
+            task_id: task.id.clone(),
+            key: task.key.clone(),
+            spec: task.spec.clone(),
+            name: task.name.clone(),
+            title: task.title.clone(),
+        }
     }
 }
 

@@ -119,19 +119,16 @@ fn fill(database: &Path) {
             tried(&tx, &id, n, &title, &text);
         }
     }
-    for model in ["haiku", "sonnet", "opus"] {
-        tx.execute(
-            "INSERT INTO model_beliefs VALUES ('b', ?1, 1.2, 0.1, 400, 0, 400, -0.7, 200.0, '')",
-            [model],
-        )
-        .unwrap();
-    }
-    let shares = serde_json::to_string(&[20.0; 17]).unwrap();
-    for difficulty in ["trivial", "easy", "moderate", "hard", "blocked", "unknown"] {
-        tx.execute("INSERT INTO difficulty_beliefs VALUES (?1, ?2, 400, 3.0)", [difficulty, &shares])
-            .unwrap();
-    }
-    tx.execute("INSERT INTO retry_beliefs VALUES (1, 60, 400)", []).unwrap();
+    let model = serde_json::json!({ "ability": 1.2, "variance": 0.1, "tries": 400, "cost_zeros": 0,
+        "cost_count": 400, "cost_mean": -0.7, "cost_squares": 200.0 });
+    let bucket = serde_json::json!({ "tasks": [20.0; 17], "cost_count": 400, "cost_sum": 3.0 });
+    let beliefs = serde_json::json!({
+        "agents": { "b": { "haiku": model, "sonnet": model, "opus": model } },
+        "difficulties": { "trivial": bucket, "easy": bucket, "moderate": bucket, "hard": bucket,
+            "blocked": bucket, "unknown": bucket },
+        "retries": [60, 400],
+    });
+    tx.execute("UPDATE totals SET beliefs = ?1", [beliefs.to_string()]).unwrap();
     tx.commit().unwrap();
 }
 
@@ -146,13 +143,12 @@ fn tried(tx: &Connection, id: &str, n: u32, title: &[String], text: &[String]) {
         .unwrap();
     }
     tx.prepare_cached(
-        "INSERT INTO strategy_metrics (task_id, total_attempts, consecutive_failures, difficulty_estimate)
-         VALUES (?1, ?2, 4, 'moderate')",
+        "INSERT INTO strategy_metrics (task_id, total_attempts, consecutive_failures, difficulty_estimate, trials)
+         VALUES (?1, ?2, 4, 'moderate', '[[\"sonnet\",4,0]]')",
     )
     .unwrap()
     .execute(params![id, ATTEMPTS_EACH])
     .unwrap();
-    tx.prepare_cached("INSERT INTO task_trials VALUES (?1, 'sonnet', 4, 0)").unwrap().execute([id]).unwrap();
     let all: Vec<&String> = title.iter().chain(text).collect();
     let joined = |words: &[String]| words.join(" ");
     tx.prepare_cached(

@@ -120,7 +120,7 @@ fn git_status(dir: &Path, n: u32) -> Duration {
 fn overhead() {
     println!("harness overhead per attempt (agent prints one line; git repository)");
     let dir = project(AGENT);
-    fill(dir.path(), 1500, |_, _| None);
+    fill(dir.path(), 1600, |_, _| None);
     let rounds = 200;
     let mut differences = Vec::new();
     for _ in 0..6 {
@@ -134,9 +134,22 @@ fn overhead() {
         differences.push(ralph.saturating_sub(bare));
     }
     println!("  one `git status` alone: {:.2?}", git_status(dir.path(), rounds));
+    println!("  database pages per attempt: {:.1} (wanted: at most 20)", pages_per_attempt(dir.path(), 100));
     differences.sort();
     let (least, median) = (differences[0], differences[differences.len() / 2]);
     println!("  more per attempt: median {median:.2?}, least {least:.2?} (wanted: ratio 2.00, or 3 ms more)");
+}
+
+/// Database pages that an attempt writes: the frames of the write-ahead log, which an open snapshot keeps from being reused.
+fn pages_per_attempt(dir: &Path, n: u32) -> f64 {
+    let database = dir.join(".ralph/progress.db");
+    let conn = rusqlite::Connection::open(&database).unwrap();
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    conn.execute_batch("BEGIN; SELECT count(*) FROM tasks").unwrap();
+    per_attempt(dir, n);
+    let frame = 24 + conn.query_row("PRAGMA page_size", [], |row| row.get::<_, u64>(0)).unwrap();
+    let log = fs::metadata(dir.join(".ralph/progress.db-wal")).unwrap().len();
+    (log / frame) as f64 / f64::from(n)
 }
 
 fn git(dir: &Path, args: &[&str]) {

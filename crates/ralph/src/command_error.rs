@@ -107,9 +107,11 @@ impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         use StoreError as E;
         let exit = match &error {
-            E::UnknownTask(_) | E::DuplicateKey { .. } | E::Cycle(_) | E::HasChildren { .. } => {
-                RunExit::Usage
-            }
+            E::UnknownTask(_)
+            | E::AmbiguousKey { .. }
+            | E::DuplicateKey { .. }
+            | E::Cycle(_)
+            | E::HasChildren { .. } => RunExit::Usage,
             E::InProgress { .. } | E::UnknownLearning(_) | E::LearningNotActive { .. } => RunExit::Usage,
             E::LearningIdTaken(_) => RunExit::Usage,
             E::Missing { .. } => RunExit::NoPlan,
@@ -117,6 +119,9 @@ impl From<StoreError> for CommandError {
         };
         let hint = match &error {
             E::UnknownTask(_) => "run `ralph task list` to see every task with its id and key",
+            E::AmbiguousKey { choices, .. } => {
+                &format!("name one of them, for example `{}`", choices.first().map_or("", String::as_str))
+            }
             E::DuplicateKey { .. } => "choose another key",
             E::Cycle(_) => "each task depends on the next one in that list; remove one of these dependencies",
             E::HasChildren { .. } => "add --recursive to delete the subtasks too",

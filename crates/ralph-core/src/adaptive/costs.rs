@@ -1,5 +1,5 @@
 //! What an attempt will cost. Costs differ by factors and have long tails, so their logarithms are learned: a model's mean,
-//! a bucket's offset, and how dear this task has been so far.
+//! a bucket's offset, and how expensive this task has been so far.
 
 use super::task::{TaskView, count};
 use super::{Beliefs, ModelBelief, tuning};
@@ -40,7 +40,7 @@ pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: 
     let usual = usual(beliefs, ladder, rung);
     let (size, own) = size(beliefs, ladder, model, view);
     let log = usual.mean + of_bucket(beliefs, view.difficulty) + size;
-    // A retry costs what the try before it did; nothing else is certain.
+    // A retry costs what the attempt before it did; nothing else is certain.
     if own {
         return Cost { mean: cost(log), hoped: cost(log) };
     }
@@ -120,11 +120,11 @@ fn guess(beliefs: &Beliefs, ladder: &[String], rung: usize) -> f64 {
         Some(price) => price + tuning::COST_PER_PRICE.ln(),
         None => tuning::COST.ln() + step(rung),
     };
-    // Where the others turned out dear, this one may still not be: only trying it will tell.
+    // Where the others turned out expensive, this one may still not be: only trying it will tell.
     known.get(known.len() / 2).map_or(usual, |middle| middle.min(usual))
 }
 
-/// How dear the tasks of a bucket are, relative to all.
+/// How expensive the tasks of a bucket are, relative to all.
 pub(super) fn of_bucket(beliefs: &Beliefs, bucket: Option<Difficulty>) -> f64 {
     match beliefs.bucket(bucket) {
         Some(seen) if seen.cost_sum.is_finite() => {
@@ -135,7 +135,7 @@ pub(super) fn of_bucket(beliefs: &Beliefs, bucket: Option<Difficulty>) -> f64 {
     }
 }
 
-/// How dear this task is, relative to its bucket, judged by the attempts so far; and whether by the model's own.
+/// How expensive this task is, relative to its bucket, judged by the attempts so far; and whether by the model's own.
 pub(super) fn size(beliefs: &Beliefs, ladder: &[String], model: &str, view: &TaskView) -> (f64, bool) {
     let (mut sum, mut number) = (0.0, 0.0);
     for failure in &view.failures {

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Difficulty;
-use task::{Weights, normal, normalised};
+use task::{Weights, normal, normalized};
 
 pub use observe::{Seen, observe};
 pub use plan::{DEFAULT_VALUE_USD, Expectation, Plan, expectations, plan};
@@ -37,19 +37,20 @@ pub use task::{Failure, TaskView};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelBelief {
-    /// Mean of its ability, on the scale of difficulty: equal to a task's difficulty means every second try succeeds.
+    /// Mean of its ability, on the scale of difficulty: equal to a task's difficulty means every second attempt succeeds.
     pub ability: f64,
     pub variance: f64,
     pub tries: u32,
     /// Attempts that were reported to cost nothing.
     pub cost_zeros: u32,
-    /// First tries whose cost was seen.
+    /// First attempts whose cost was seen.
     pub cost_count: u32,
     /// Mean of the logarithms of those, each less what is known of its task.
     pub cost_mean: f64,
     /// Sum of their squared deviations from the mean.
     pub cost_squares: f64,
     /// Its price, in whatever unit all models of the ladder share, such as dollars per million tokens.
+    #[serde(skip)]
     pub price: Option<f64>,
 }
 
@@ -62,7 +63,7 @@ pub struct BucketBelief {
     pub cost_sum: f64,
 }
 
-/// What tasks are thought to be like before anyone tried; the last is what all tasks together look like.
+/// What tasks are thought to be like before any attempt; the last is what all tasks together look like.
 pub const BUCKETS: [Option<Difficulty>; 6] = [
     Some(Difficulty::Trivial),
     Some(Difficulty::Easy),
@@ -169,7 +170,7 @@ impl Beliefs {
                 *weight = if tasks.is_finite() { tasks.max(0.0) } else { 0.0 };
             }
         }
-        normalised(weights)
+        normalized(weights)
     }
 }
 
@@ -213,7 +214,7 @@ mod tuning {
     pub(super) const BUCKET_COST_TRIES: f64 = 10.0;
     /// Which part of a surprise in one model's cost on a task is expected of the other models: the correlation.
     pub(super) const SIZE_SHARE: f64 = 0.5;
-    /// Standard deviations by which costs are hoped to be lower than they seem. Without it, one dear attempt at the start
+    /// Standard deviations by which costs are hoped to be lower than they seem. Without it, one expensive attempt at the start
     /// may condemn a model for ever; half as much is a little better on average and much worse at worst.
     pub(super) const HOPE: f64 = 1.0;
 }

@@ -1,6 +1,6 @@
 //! Learning from one attempt.
 
-use super::task::{self, TaskView, Tries, Weights};
+use super::task::{self, AttemptChances, TaskView, Weights};
 use super::{Beliefs, ModelBelief, costs, tuning};
 use crate::model::Difficulty;
 
@@ -30,7 +30,7 @@ pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: 
     let Some(belief) = beliefs.models.get(model) else {
         return;
     };
-    let tries = Tries::new(beliefs, belief, &task::prior(beliefs, view), same_again);
+    let chances = AttemptChances::new(beliefs, belief, &task::prior(beliefs, view), same_again);
     learn_cost(beliefs, ladder, view, model, seen.cost);
     if earlier == 0 {
         learn_ability(beliefs, model, &before, success);
@@ -38,10 +38,10 @@ pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: 
         learn_retry(beliefs, earlier, success);
     }
     let mut after = before;
-    for (weight, chance) in after.iter_mut().zip(tries.after(earlier)) {
+    for (weight, chance) in after.iter_mut().zip(chances.after(earlier)) {
         *weight *= if success { chance } else { 1.0 - chance };
     }
-    let moved = Moved { before, after: task::normalised(after), known: !view.failures.is_empty() };
+    let moved = Moved { before, after: task::normalized(after), known: !view.failures.is_empty() };
     learn_difficulty(beliefs, view.difficulty, seen.estimate, &moved);
 }
 
@@ -145,7 +145,7 @@ fn learn_cost(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, model: 
         belief.cost_zeros = belief.cost_zeros.saturating_add(1);
         return;
     }
-    // A retry costs about what the try before it did: that is no second opinion.
+    // A retry costs about what the attempt before it did: that is no second opinion.
     if own {
         return;
     }

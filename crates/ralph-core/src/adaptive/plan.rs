@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::costs::{self, Cost};
-use super::task::{self, POINTS, TaskView, Tries, Weights};
+use super::task::{self, AttemptChances, POINTS, TaskView, Weights};
 use super::{Beliefs, ModelBelief};
 
 /// What a done task is worth unless somebody says otherwise, in dollars: a quarter of an hour of a person's time, which is
@@ -32,7 +32,7 @@ pub struct Plan {
     pub rationale: String,
 }
 
-/// A rung of the ladder and what to expect of its next try.
+/// A rung of the ladder and what to expect of its next attempt.
 struct Choice {
     place: usize,
     rung: Rung,
@@ -95,9 +95,10 @@ fn choices(
             continue;
         }
         let (failed, same_again) = view.failed(name);
-        let tries = Tries::new(beliefs, belief, &prior, same_again).among(&prior, &view.similar, name);
-        let chance = task::dot(weights, &tries.after(failed));
-        let chances = (0..attempts).map(|n| tries.after(failed.saturating_add(n))).collect();
+        let model =
+            AttemptChances::new(beliefs, belief, &prior, same_again).among(&prior, &view.similar, name);
+        let chance = task::dot(weights, &model.after(failed));
+        let chances = (0..attempts).map(|n| model.after(failed.saturating_add(n))).collect();
         let cost = costs::expected(beliefs, ladder, place, view);
         all.push(Choice {
             place,
@@ -157,7 +158,7 @@ fn rationale(ladder: &[String], view: &TaskView, chosen: &[&Choice], all: &[Choi
 #[derive(Clone, Debug)]
 pub(super) struct Rung {
     pub(super) cost: Cost,
-    /// Chances of its next try, the one after it and so on, at each difficulty.
+    /// Chances of its next attempt, the one after it and so on, at each difficulty.
     pub(super) chances: Vec<Weights>,
 }
 
@@ -298,11 +299,11 @@ fn depth(rungs: usize, attempts: u32) -> usize {
     attempts
 }
 
-/// What is expected of a model's first try.
+/// What is expected of a model's first attempt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expectation {
     pub model: String,
-    /// First tries that this rests on.
+    /// First attempts that this rests on.
     pub tries: u32,
     pub chance: f64,
     pub cost_usd: f64,
@@ -319,11 +320,11 @@ pub fn expectations(beliefs: &Beliefs, ladder: &[String]) -> Vec<Expectation> {
     let of = |(rung, model): (usize, &String)| {
         let stranger = ModelBelief::stranger(rung);
         let belief = beliefs.models.get(model).unwrap_or(&stranger);
-        let tries = Tries::new(beliefs, belief, &prior, false);
+        let chances = AttemptChances::new(beliefs, belief, &prior, false);
         Expectation {
             model: model.clone(),
             tries: belief.tries,
-            chance: task::dot(&prior, &tries.after(0)),
+            chance: task::dot(&prior, &chances.after(0)),
             costs_seen: belief.cost_count.saturating_add(belief.cost_zeros),
             cost_usd: costs::expected(beliefs, ladder, rung, &view).mean,
             cost_is_guess: costs::is_guess(beliefs, ladder, belief),

@@ -18,11 +18,11 @@ pub(super) fn points() -> Weights {
 
 /// The normal distribution on the points.
 pub(super) fn normal(mean: f64, deviation: f64) -> Weights {
-    normalised(points().map(|point| (-0.5 * ((point - mean) / deviation).powi(2)).exp()))
+    normalized(points().map(|point| (-0.5 * ((point - mean) / deviation).powi(2)).exp()))
 }
 
 /// Scaled to a sum of one; evenly spread where there is nothing to scale.
-pub(super) fn normalised(weights: Weights) -> Weights {
+pub(super) fn normalized(weights: Weights) -> Weights {
     let sum: f64 = weights.iter().sum();
     if sum.is_finite() && sum > f64::MIN_POSITIVE {
         weights.map(|weight| weight / sum)
@@ -64,7 +64,7 @@ pub struct Failure {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskView {
     pub difficulty: Option<Difficulty>,
-    /// Similar tasks that were tried.
+    /// Similar tasks that were attempted.
     pub similar: Vec<Neighbour>,
     /// Failures so far, by model.
     pub failures: Vec<Failure>,
@@ -108,7 +108,7 @@ pub(super) fn prior(beliefs: &Beliefs, view: &TaskView) -> Weights {
             *sum += similar.likeness.min(1.0) * share;
         }
     }
-    normalised(all)
+    normalized(all)
 }
 
 /// How hard a similar task turned out to be.
@@ -120,12 +120,12 @@ fn of_similar(beliefs: &Beliefs, similar: &Neighbour) -> Weights {
         for (weight, chance) in weights.iter_mut().zip(first_chances(beliefs, model)) {
             *weight *= if success { chance } else { 1.0 - chance };
         }
-        weights = normalised(weights);
+        weights = normalized(weights);
     }
     weights
 }
 
-/// The chances of a model's first try at each difficulty.
+/// The chances of a model's first attempt at each difficulty.
 fn first_chances(beliefs: &Beliefs, model: &str) -> Weights {
     match beliefs.models.get(model) {
         Some(belief) => belief.chances(),
@@ -150,26 +150,26 @@ pub(super) fn posterior(beliefs: &Beliefs, view: &TaskView) -> Weights {
                 *weight *= 1.0 - chance;
             }
         }
-        weights = normalised(weights);
+        weights = normalized(weights);
     }
     weights
 }
 
-/// The chances of one model's tries on a task, at each difficulty.
+/// The chances of one model's attempts on a task, at each difficulty.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tries {
+pub(super) struct AttemptChances {
     first: Weights,
     /// Chance of the first retry, whatever the difficulty.
     retry: f64,
 }
 
-impl Tries {
+impl AttemptChances {
     pub(super) fn new(beliefs: &Beliefs, belief: &ModelBelief, prior: &Weights, same_again: bool) -> Self {
         let first = belief.chances();
         let rate = beliefs.retry_successes / beliefs.retry_tries;
         let rate = if rate.is_finite() { rate.clamp(0.0, 1.0) } else { tuning::RETRY };
         let same = if same_again { tuning::SAME_FAILURE } else { 1.0 };
-        // A retry knows more than the first try, but a model that hardly ever succeeds does not become able by it.
+        // A retry knows more than the first attempt, but a model that hardly ever succeeds does not become able by it.
         let retry = rate.min(dot(prior, &first)) * same;
         Self { first, retry }
     }
@@ -195,7 +195,7 @@ impl Tries {
         self
     }
 
-    /// Those of the try after so many failures.
+    /// Those of the attempt after so many failures.
     pub(super) fn after(&self, earlier: u32) -> Weights {
         match i32::try_from(earlier.min(MOST_TIMES)).unwrap_or(0) {
             0 => self.first,

@@ -61,7 +61,7 @@ pub fn outlook(plan: &[PlanNode], scope: &Scope) -> Outlook {
         if !waits_for.is_empty() {
             outlook.waiting.push(Waiter {
                 task_id: node.id.clone(),
-                name: node.name().to_owned(),
+                name: node.name.clone(),
                 waits_for: waits_for.iter().map(|node| blocker(node)).collect(),
             });
         }
@@ -226,7 +226,7 @@ fn failed_above<'a>(
 }
 
 fn blocker(node: &PlanNode) -> Blocker {
-    Blocker { task_id: node.id.clone(), name: node.name().to_owned(), status: node.status }
+    Blocker { task_id: node.id.clone(), name: node.name.clone(), status: node.status }
 }
 
 #[cfg(test)]
@@ -236,7 +236,7 @@ mod tests {
     fn node(id: &str, status: Status, parent: Option<&str>, deps: &[&str]) -> PlanNode {
         PlanNode {
             id: TaskId::from_stored(id),
-            key: None,
+            name: id.to_owned(),
             status,
             parent: parent.map(TaskId::from_stored),
             depends_on: deps.iter().map(|id| TaskId::from_stored(*id)).collect(),

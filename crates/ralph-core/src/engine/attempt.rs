@@ -131,7 +131,7 @@ impl Run<'_> {
         }
         let news = LogNews {
             task: Some(task.id.clone()),
-            current: Some(format!("{} {}", task.name(), task.title)),
+            current: Some(format!("{} {}", task.key_or_id(), task.title)),
             ..LogNews::default()
         };
         // Before the gate runs what agents wrote.

@@ -134,7 +134,8 @@ impl FixPolicy<'_> {
         // A person may have given the key away in the file a moment ago.
         let file = self.spec_text(store, task)?;
         let spec = file.as_deref().map(Spec::of);
-        let taken = |key: &str| store.task(key).is_ok() || spec.as_ref().is_some_and(|spec| spec.has(key));
+        let in_file = |key: &str| spec.as_ref().is_some_and(|spec| spec.has(key));
+        let taken = |key: &str| in_file(key) || store.has_key_beside(key, &task.id).is_ok_and(|has| has);
         let key = match next_fix(&family.lineage, &settings.limits, &taken) {
             Ok(key) => key,
             Err(limit) => {

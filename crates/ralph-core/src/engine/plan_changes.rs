@@ -61,8 +61,10 @@ pub(super) fn requested_changes(
         depth: before.depth,
         has_open_children: children.iter().any(|child| !child.status.satisfies()),
         plan: &|name| {
-            let (name, waits_for) = store.waits_for(name).ok()??;
-            Some(PlanTask { name, waits_for })
+            let found = store.task_beside(name, &task.id).ok()??;
+            let waits_for = store.waits_for(&found.id).ok()?;
+            let of_other_spec = found.spec != task.spec;
+            Some(PlanTask { name: found.name, waits_for, of_other_spec })
         },
         can_run: &|command| is_command(command, &|word| crate::plan::import::can_run(root, word)),
     };

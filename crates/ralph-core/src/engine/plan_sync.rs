@@ -1,31 +1,36 @@
-//! The files of imported specs, kept in sync while Ralph runs: `tasks.md`, `.progress.md`, `.ralph-state.json`.
+//! The files of imported plans, kept in sync while Ralph runs; beside a keyed `tasks.md` also `.progress.md` and
+//! `.ralph-state.json`.
 //!
 //! What a file should show follows from the database alone, so that whatever a kill left undone is done by the next look. A
 //! person's edit wins: a file is read again before it is written, and what somebody changed in it is taken in first.
 
 mod shown;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use self::shown::{LINE_CHARS, Shown, block_of, log_of, mark_of, state_of};
+use self::shown::{LINE_CHARS, Shown, Standing, block_of, log_of, mark_of, state_of};
 use super::agents_md_sync::{AGENTS_LAST_WORDS, whole};
 use super::run_context::{RunContext, shown_command};
 use super::run_end::Result;
 use super::shared_file::{FileError, edit};
 use crate::event::{EventKind, GateAuthor, TaskRef};
-use crate::files::{Cleared, Limit, Links, Lock, quick_digest, read, recover, stamp};
-use crate::model::{Status, TaskId, Timestamp};
+use crate::files::{Cleared, Limit, Links, Lock, Stamp, quick_digest, read, recover, stamp};
+use crate::model::{Status, Timestamp};
 use crate::plan::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
+use crate::plan::marks::{mark, written_file};
 use crate::plan::tasks_md::{self, Spec};
 use crate::plan::{Format, progress_md, state_json};
-use crate::store::{Author, FixRecord, ImportRequest, Side, SourceFile, StoreError};
+use crate::store::{Author, FixRecord, ImportRequest, ShownFile, Side, SourceFile, StoreError};
 use crate::text::one_line;
 
 pub(super) use self::shown::LogNews;
 
 /// How long another run's turn is waited for.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longer than a tick of the clock that file systems take their times from.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Default)]
 pub(super) struct PlanFiles {
@@ -37,21 +42,55 @@ pub(super) struct PlanFiles {
 #[derive(Clone, Debug)]
 struct KnownFile {
     source: SourceFile,
+    format: Format,
     /// Whether texts that were swapped out of the file, or of those beside it, may have to be brought in.
     unsettled: bool,
+    /// How the file, its log and its state looked on the disk when they were last in sync.
+    seen: Seen,
+    log_and_state: [Seen; 2],
+    standing: Option<Standing>,
+}
+
+/// How a file looked on the disk at some moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    stamp: Stamp,
+    /// Whether a change since then shows: a file that was written just before may be written again within the same tick of
+    /// the file system's clock.
+    is_sure: bool,
+}
+
+impl Seen {
+    fn of(path: &Path) -> Self {
+        let stamp = stamp(path);
+        let age = stamp.map(|(at, _)| SystemTime::now().duration_since(at).unwrap_or_default());
+        Self { stamp, is_sure: age.is_none_or(|age| age > CLOCK_TICK) }
+    }
+
+    fn is_same(self, path: &Path) -> bool {
+        self.is_sure && stamp(path) == self.stamp
+    }
 }
 
 impl PlanFiles {
     /// At the start: what killed runs left is put right, what people changed is taken in, and all of it is shown.
     pub(super) fn open(&mut self, run: &mut RunContext<'_>) -> Result {
         let sources = run.store.sources()?.into_iter();
-        self.sources = sources
-            .filter(|source| source.format == Format::TasksMd.as_str())
+        let written = sources.filter_map(|source| Some((Format::parse(&source.format)?, source)));
+        self.sources = written
+            .filter(|(format, _)| format.is_written())
             // At the start every file is read, and a run that was killed may have left something.
-            .map(|source| KnownFile { source: SourceFile { digest: None, ..source }, unsettled: true })
+            .map(|(format, source)| KnownFile {
+                source: SourceFile { digest: None, ..source },
+                format,
+                unsettled: true,
+                seen: Seen::default(),
+                log_and_state: [Seen::default(); 2],
+                standing: None,
+            })
             .collect();
         let written = self.sources.iter().filter_map(|known| {
-            let (at, _) = stamp(&source_path(run, &known.source))?;
+            let (at, _) = stamp(&written_file(known.format, &source_path(run, &known.source)))?;
             Some(Timestamp::from(at))
         });
         // An agent of a run that died may have written them last.
@@ -105,43 +144,73 @@ impl PlanFiles {
         news: &LogNews,
     ) -> Result<(), FileError> {
         let own_path = source_path(run, &known.source);
+        let file = written_file(known.format, &own_path);
+        if known.format == Format::Gsd && !file.exists() {
+            // Without a roadmap there is nothing to show.
+            return Ok(());
+        }
         // What a link leads to is the file, not the link; its log and state stand beside the link.
-        let path = &run.real_paths.real(&own_path)?;
+        let path = &run.real_paths.real(&file)?;
         let _lock = Lock::within(&run.ralph_dir()?.join("plan_files.lock"), PATIENCE)?;
         if known.unsettled {
             recover_files(run, path, &own_path)?;
         }
+        let mut shown = Shown::default();
+        if known.unsettled || !known.seen.is_same(path) || has_news(run, known)? {
+            let Some(drawn) = self.draw(run, known, path, author)? else {
+                // No plan: looked at anew the next time, whatever is in it then.
+                known.source.digest = None;
+                return Ok(());
+            };
+            shown = drawn;
+        }
+        if known.format != Format::TasksMd {
+            return Ok(());
+        }
+        let settled = write_log_and_state(run, known, &own_path, &shown, news);
+        known.unsettled |= !matches!(settled, Ok(true));
+        settled.map(drop)
+    }
+
+    /// Takes in what somebody wrote into the file, and shows in it how its tasks stand. None where it is no plan.
+    fn draw(
+        &mut self,
+        run: &mut RunContext<'_>,
+        known: &mut KnownFile,
+        path: &Path,
+        author: &Author,
+    ) -> Result<Option<Shown>, FileError> {
         let first = read(path, Links::Refuse, Limit::TEXT)?;
         if std::fs::metadata(path)?.permissions().readonly() {
             return Err(FileError::file("it is read-only"));
         }
         // Until it is known to be cleared: what was swapped out may be nowhere else.
         known.unsettled = true;
+        known.seen = Seen::default();
         let edited = edit(path, Some(first), |text| {
             let text = text.unwrap_or_default();
             let seen = quick_digest(text);
             if known.source.digest.as_deref() != Some(&seen) {
-                if !self.read_again(run, &known.source, text, &seen, author)? {
+                known.standing = None;
+                if !self.read_again(run, known, text, &seen, author)? {
                     return Ok((text.to_owned(), None));
                 }
                 known.source.digest = Some(seen);
             }
-            let (text, shown) = drawn(run, &known.source, text)?;
+            let (text, shown) = drawn(run, known, text)?;
             Ok((text, Some(shown)))
         })?;
         // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew.
         known.unsettled = edited.swap.done()? == Cleared::StillOpen;
         let Some(shown) = edited.note else {
-            // No plan: looked at anew the next time, whatever is in it then.
-            known.source.digest = None;
-            return Ok(());
+            return Ok(None);
         };
         let digest = quick_digest(&edited.text);
-        run.store.note_filed(known.source.id, &digest, &shown.ticked, &shown.filed)?;
+        let Shown { ticked, filed, settled } = &shown;
+        run.store.note_filed(known.source.id, &ShownFile { digest: &digest, ticked, filed, settled })?;
         known.source.digest = Some(digest);
-        let settled = write_log_and_state(run, &own_path, known.source.id, news);
-        known.unsettled |= !matches!(settled, Ok(true));
-        settled.map(drop)
+        known.seen = Seen::of(path);
+        Ok(Some(shown))
     }
 
     /// Takes in what somebody changed: the text that is drawn from, for by now the file may hold another. One that cannot be
@@ -149,13 +218,19 @@ impl PlanFiles {
     fn read_again(
         &mut self,
         run: &mut RunContext<'_>,
-        source: &SourceFile,
+        known: &KnownFile,
         text: &str,
         digest: &str,
         author: &Author,
     ) -> Result<bool> {
-        let path = &source.path;
-        let draft = match import::read_plan(run.project.root(), path, Format::TasksMd, text) {
+        let path = &known.source.path;
+        let root = run.project.root();
+        let draft = match known.format {
+            // Its tasks stand in other files; the roadmap only lists them.
+            Format::Gsd => import::open(root, &root.join(path), Some(Format::Gsd)).map(|found| found.draft),
+            format => import::read_plan(root, path, format, text),
+        };
+        let draft = match draft {
             Ok(draft) => draft,
             Err(error) => {
                 let why = one_line(&error.to_string(), LINE_CHARS);
@@ -167,7 +242,7 @@ impl PlanFiles {
         let now = run.clock.now();
         let request = ImportRequest {
             path,
-            format: &source.format,
+            format: &known.source.format,
             digest,
             draft: &draft,
             fixes: &[],
@@ -195,7 +270,7 @@ impl PlanFiles {
         for task in report.unproven {
             let name = task.name;
             run.warn(format!(
-                "{name} was checked off in {path} while an agent was running; the task stays open. \
+                "{name} was checked off in {path} while an agent was running; Ralph opened the box again. \
                  If you checked it off, run `ralph task done {name}`"
             ))?;
         }
@@ -214,9 +289,10 @@ impl PlanFiles {
 }
 
 /// The file as it should be.
-fn drawn(run: &RunContext<'_>, source: &SourceFile, text: &str) -> Result<(String, Shown)> {
+fn drawn(run: &RunContext<'_>, known: &KnownFile, text: &str) -> Result<(String, Shown)> {
+    let source = &known.source;
     let mut shown = Shown::default();
-    let tasks = run.store.filed_tasks(source.id)?;
+    let tasks = run.store.due_boxes(source.id)?;
     let mut marks: Vec<(&str, bool)> = Vec::new();
     for task in &tasks {
         if let Some(done) = mark_of(task) {
@@ -226,13 +302,17 @@ fn drawn(run: &RunContext<'_>, source: &SourceFile, text: &str) -> Result<(Strin
     }
     let mut text = text.to_owned();
     if !marks.is_empty() {
-        text = tasks_md::mark(&text, &Spec::of(&text).marks(), &marks);
+        text = mark(known.format, &text, &marks);
+    }
+    shown.settled = tasks;
+    if known.format != Format::TasksMd {
+        return Ok((text, shown));
     }
     let folder = source.path.rsplit_once('/').map(|(folder, _)| folder);
     // Where the last new task behind a task went: the next one goes behind that.
     let mut behind: HashMap<String, String> = HashMap::new();
     for unfiled in run.store.unfiled_tasks(source.id)? {
-        let name = unfiled.task.name().to_owned();
+        let name = unfiled.task.key_or_id().to_owned();
         let is_done = unfiled.task.status == Status::Done;
         let spec = Spec::of(&text);
         if !spec.has(&name) {
@@ -259,6 +339,13 @@ fn drawn(run: &RunContext<'_>, source: &SourceFile, text: &str) -> Result<(Strin
     Ok((text, shown))
 }
 
+/// Whether the plan has something that the file may not show.
+fn has_news(run: &RunContext<'_>, known: &KnownFile) -> Result<bool, FileError> {
+    let id = known.source.id;
+    Ok(!run.store.due_boxes(id)?.is_empty()
+        || known.format == Format::TasksMd && !run.store.unfiled_tasks(id)?.is_empty())
+}
+
 /// Fixes what a killed run left in the middle of writing a file or those beside it.
 fn recover_files(run: &mut RunContext<'_>, path: &Path, own_path: &Path) -> Result<(), FileError> {
     let beside = [STATE_JSON, PROGRESS_MD].map(|name| run.real_paths.real(&own_path.with_file_name(name)));
@@ -274,24 +361,45 @@ fn recover_files(run: &mut RunContext<'_>, path: &Path, own_path: &Path) -> Resu
 /// Whether nothing of them is left to be brought in.
 fn write_log_and_state(
     run: &RunContext<'_>,
+    known: &mut KnownFile,
     path: &Path,
-    source: i64,
+    shown: &Shown,
     news: &LogNews,
 ) -> Result<bool, FileError> {
-    let tasks = run.store.filed_tasks(source)?;
-    let own: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
+    let beside = [PROGRESS_MD, STATE_JSON].map(|name| path.with_file_name(name));
+    let is_as_written = known.log_and_state.iter().zip(&beside).all(|(seen, path)| seen.is_same(path));
+    let mut standing = known.standing.take().filter(|_| is_as_written && shown.filed.is_empty());
+    if standing.is_some() && shown.settled.is_empty() && news.is_empty() {
+        known.standing = standing;
+        return Ok(true);
+    }
+    // Of which tasks the log may not tell yet: all of them, where it is not as Ralph wrote it.
+    let all;
+    let (standing, tasks) = match &mut standing {
+        Some(standing) => {
+            shown.settled.iter().for_each(|task| standing.update(task));
+            (standing, &shown.settled)
+        }
+        None => {
+            all = run.store.filed_tasks(known.source.id)?;
+            (standing.insert(Standing::of(&all)), &all)
+        }
+    };
     let records = run.store.fix_records()?;
     let records: Vec<&FixRecord> =
-        records.iter().filter(|(id, _)| own.contains(id)).map(|(_, record)| record).collect();
+        records.iter().filter(|(id, _)| standing.has(id)).map(|(_, record)| record).collect();
     let nothing = LogNews::default();
-    let is_own = news.task.as_ref().is_none_or(|task| own.contains(task));
-    let log = log_of(&tasks, &records, if is_own { news } else { &nothing });
-    let state = state_of(&tasks, &records);
+    let is_own = news.task.as_ref().is_none_or(|task| standing.has(task));
+    let log = log_of(tasks, standing, &records, if is_own { news } else { &nothing });
+    let state = state_of(standing, &records);
     let logged = change_beside(run, path, PROGRESS_MD, |text| Ok(progress_md::update(text, &log)));
     let stated = change_beside(run, path, STATE_JSON, |text| {
         state_json::update(text, &state).map_err(|problem| problem.to_string())
     });
-    Ok(logged? & stated?)
+    let is_settled = logged? & stated?;
+    known.standing = Some(std::mem::take(standing));
+    known.log_and_state = beside.map(|path| Seen::of(&path));
+    Ok(is_settled)
 }
 
 /// Changes a file beside a plan's; one that is not there is made beside a `tasks.md`, where there is something to say.

@@ -159,7 +159,6 @@ fn view(
     let breaker = store.breaker()?;
     let next = store.ready(&Scope::All, 1)?.first().map(|id| store.task(id.as_str())).transpose()?;
     let history = store.newest_attempts(ROWS)?.into_iter().map(|attempt| {
-        let name = attempt.key.as_ref().map(ToString::to_string);
         let details = match attempt.outcome {
             Outcome::Done => attempt.rationale.map(|_| attempt.model.clone()),
             _ => attempt.message,
@@ -174,7 +173,7 @@ fn view(
             } else {
                 attempt.error_type.map_or("uncounted".to_owned(), |error| error.to_string()).to_uppercase()
             },
-            task: name.unwrap_or_else(|| attempt.task_id.to_string()),
+            task: attempt.name,
             details: details.unwrap_or_default(),
         }
     });

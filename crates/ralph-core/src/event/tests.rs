@@ -8,6 +8,8 @@ fn task() -> TaskRef {
     TaskRef {
         task_id: TaskId::from_stored("t-000001"),
         key: Some(Key::from_stored("1.3")),
+        spec: Some("dates".into()),
+        name: "dates:1.3".into(),
         title: "Parse dates".into(),
     }
 }

@@ -14,6 +14,9 @@ use super::{Difficulty, ErrorType, Key, Outcome, RunId, Task, TaskId, Timestamp}
 pub struct Attempt {
     pub task_id: TaskId,
     pub key: Option<Key>,
+    pub spec: Option<String>,
+    /// What people call the task.
+    pub name: String,
     /// The ordinal among the task's counted attempts; an uncounted one bears the number it would have had.
     pub attempt: u32,
     pub run_id: Option<RunId>,
@@ -90,6 +93,8 @@ impl Attempt {
         Self {
             task_id: task.id.clone(),
             key: task.key.clone(),
+            spec: task.spec.clone(),
+            name: task.name.clone(),
             attempt: 1,
             attempt_number: 1,
             model: "unknown".to_owned(),

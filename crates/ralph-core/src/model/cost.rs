@@ -114,9 +114,12 @@ pub struct ModelSums {
 pub struct TaskSums {
     pub task_id: TaskId,
     pub key: Option<Key>,
+    pub spec: Option<String>,
+    /// What people call the task.
+    pub name: String,
     pub title: String,
     pub status: Status,
-    /// The models it was tried with, in order, each once.
+    /// The models it was attempted with, in order, each once.
     pub models: Vec<String>,
     pub sums: Sums,
 }
@@ -129,7 +132,7 @@ pub struct CategorySums {
     pub tasks: u64,
 }
 
-/// What trying again brought, by what was tried.
+/// Retry results, by the model of the retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RetrySums {
     pub first: Sums,
@@ -146,7 +149,7 @@ pub struct Stats {
     pub tasks: Vec<TaskSums>,
     /// By error category, most frequent first.
     pub categories: Vec<CategorySums>,
-    /// First tries, retries and changes of model.
+    /// First attempts, retries and changes of model.
     pub retries: RetrySums,
 }
 

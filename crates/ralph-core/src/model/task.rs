@@ -59,6 +59,10 @@ names!(DoneBy {
 pub struct Task {
     pub id: TaskId,
     pub key: Option<Key>,
+    /// The plan file whose keys it shares; none for tasks that came from no file.
+    pub spec: Option<String>,
+    /// What people call it: the key, `spec:key` where the plan has several specs, else the id.
+    pub name: String,
     pub title: String,
     pub description: String,
     pub status: Status,
@@ -90,8 +94,12 @@ pub struct Task {
 }
 
 impl Task {
-    /// The name people use: the key, else the id.
     pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its own plan file calls it.
+    pub fn key_or_id(&self) -> &str {
         self.key.as_ref().map_or(self.id.as_str(), Key::as_str)
     }
 }

@@ -113,6 +113,12 @@ pub enum Format {
 }
 
 impl Format {
+    pub const ALL: [Self; 5] = [Self::TasksMd, Self::Checklist, Self::Prd, Self::Gsd, Self::Lines];
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == text)
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TasksMd => "tasks_md",

@@ -56,7 +56,8 @@ pub fn write(tasks: &[Task], fix_of: &HashMap<String, String>, now: Timestamp) -
     for task in tasks {
         let line = Line::Task(Box::new(TaskLine {
             id: Some(task.id.to_string()),
-            key: task.key.as_ref().map(ToString::to_string),
+            // Keys are unique in the file that is written, whichever files the tasks came from.
+            key: task.key.as_ref().map(|_| task.name().to_owned()).filter(|name| *name != task.id.as_str()),
             title: task.title.clone(),
             description: task.description.clone(),
             status: Some(task.status.to_string()),

@@ -26,8 +26,11 @@ pub mod jsonl;
 mod key;
 pub mod marks;
 pub mod progress_md;
+mod spec_name;
 pub mod state_json;
 pub mod tasks_md;
 mod text;
+
+pub use spec_name::{is_spec_name, spec_names};
 
 pub use draft::{Draft, DraftTask, FileProblem, Format, Note, Problem};

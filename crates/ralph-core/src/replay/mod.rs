@@ -54,7 +54,7 @@ pub fn replay(rows: &[Row], options: &Options) -> Report {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BestFixed {
-    /// The models, in order; empty: not to try was best.
+    /// The models, in order; empty: no attempt was best.
     pub sequence: Vec<String>,
     /// Whether all sequences were tried; else only those that went on from the best shorter ones.
     pub exact: bool,
@@ -76,7 +76,7 @@ struct Prefix {
     loss: f64,
 }
 
-/// Tries all sequences up to the number of attempts, the empty one included.
+/// Plays all sequences up to the number of attempts, the empty one included.
 pub fn best_fixed(world: &World, options: &Options) -> BestFixed {
     let start = Prefix {
         rungs: Vec::new(),

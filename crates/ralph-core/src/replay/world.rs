@@ -17,7 +17,7 @@ pub struct Options {
     pub seed: u64,
     /// The model that strategies start from; the middle rung if none is given.
     pub model: Option<String>,
-    /// Whether first tries nobody recorded are drawn by the model's rate. Else their tasks are left out.
+    /// Whether first attempts nobody recorded are drawn by the model's rate. Else their tasks are left out.
     pub impute: bool,
 }
 
@@ -45,12 +45,12 @@ pub struct Outcome {
 #[derive(Clone, Debug)]
 pub struct Task {
     pub difficulty: Option<Difficulty>,
-    /// By rung: what each further try comes to, up to the first success or the last try allowed.
+    /// By rung: what each further attempt comes to, up to the first success or the last attempt allowed.
     tries: Vec<Vec<Outcome>>,
 }
 
 impl Task {
-    /// What the try of a rung comes to that had so many before.
+    /// What the attempt of a rung comes to that had so many before.
     pub fn outcome(&self, rung: usize, earlier: usize) -> Outcome {
         let tries = self.tries.get(rung);
         let outcome = tries.and_then(|tries| tries.get(earlier).or(tries.last()));
@@ -114,11 +114,11 @@ impl World {
 struct Records<'r> {
     /// Sum and number of known costs.
     costs: BTreeMap<&'r str, (f64, f64)>,
-    /// Successes and number of first tries, by difficulty and over all.
+    /// Successes and number of first attempts, by difficulty and over all.
     firsts: BTreeMap<(&'r str, Option<Difficulty>), (f64, f64)>,
 }
 
-/// Imagined first tries of a difficulty that go as the model's tries go over all.
+/// Imagined first attempts of a difficulty that go as the model's attempts go over all.
 const BACKGROUND: f64 = 3.0;
 
 impl<'r> Records<'r> {
@@ -153,7 +153,7 @@ impl<'r> Records<'r> {
         ladder.iter().filter(unknown).cloned().collect()
     }
 
-    /// How often a model's first try succeeds on tasks of this difficulty; none where it was never tried.
+    /// How often a model's first attempt succeeds on tasks of this difficulty; none where it was never tried.
     fn rate(&self, model: &str, difficulty: Option<Difficulty>) -> Option<f64> {
         let (done, tries) = self.firsts.get(&(model, None))?;
         let overall = done / tries;
@@ -165,7 +165,7 @@ impl<'r> Records<'r> {
     }
 }
 
-/// A task, and how many of its first tries were drawn; none where one is unknown.
+/// A task, and how many of its first attempts were drawn; none where one is unknown.
 fn task(name: &str, rows: &[&Row], records: &Records<'_>, options: &Options) -> Option<(Task, usize)> {
     let difficulty = rows.iter().find_map(|row| row.difficulty);
     let mut imputed = 0;
@@ -195,7 +195,7 @@ fn task(name: &str, rows: &[&Row], records: &Records<'_>, options: &Options) -> 
     Some((task, imputed))
 }
 
-/// What a model's tries on a task came to, up to its first success.
+/// What a model's attempts on a task came to, up to its first success.
 fn recorded(rows: &[&Row], model: &str, records: &Records<'_>) -> Vec<Outcome> {
     let mut own: Vec<&&Row> = rows.iter().filter(|row| row.model == model).collect();
     own.sort_by_key(|row| row.attempt);

@@ -55,6 +55,8 @@ pub struct PlanTask {
     pub name: String,
     /// Names of all it waits for: dependencies, children, and the fixes that block it.
     pub waits_for: Vec<String>,
+    /// Whether it is of another spec, whose keys are its own.
+    pub of_other_spec: bool,
 }
 
 /// Why a request is refused as a whole, in one sentence that says what to do instead. Names in it are
@@ -258,7 +260,7 @@ fn refuse_as_a_whole(
 
 impl RequestingTask<'_> {
     fn is_named(&self, name: &str) -> bool {
-        name == self.task.id.as_str() || name == self.task.name()
+        [self.task.id.as_str(), self.task.key_or_id(), self.task.name()].contains(&name)
     }
 }
 
@@ -275,6 +277,7 @@ impl Plan<'_> {
             return Some(PlanTask {
                 name: name.to_owned(),
                 waits_for: needs.iter().map(|need| needed(need).to_owned()).collect(),
+                of_other_spec: false,
             });
         }
         let original = self.original();
@@ -304,7 +307,8 @@ fn needed(need: &Needed) -> &str {
 
 /// A key for each proposed task, in their order; all different, and none of them in the plan.
 fn keys(proposed: &[ProposedTask], plan: &Plan<'_>) -> Result<Vec<Key>, Refusal> {
-    let is_taken = |key: &str| plan.from.is_named(key) || plan.find(key).is_some();
+    let is_taken =
+        |key: &str| plan.from.is_named(key) || plan.find(key).is_some_and(|task| !task.of_other_spec);
     let given = |task: &ProposedTask| {
         let key = task.key.as_deref().map(str::trim)?;
         (!key.is_empty()).then(|| key.to_owned())
@@ -320,7 +324,7 @@ fn keys(proposed: &[ProposedTask], plan: &Plan<'_>) -> Result<Vec<Key>, Refusal>
             return Err(Refusal::RepeatedKey { key: shown });
         }
     }
-    let base = plan.from.task.name();
+    let base = plan.from.task.key_or_id();
     let mut numbers = 1..=KEY_NUMBERS;
     let mut free = || {
         let mut keys = numbers.by_ref().map(|number| format!("{base}.{number}"));

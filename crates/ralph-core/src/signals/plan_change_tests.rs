@@ -22,6 +22,7 @@ fn plan(name: &str) -> Option<PlanTask> {
     Some(PlanTask {
         name: (*id).to_owned(),
         waits_for: waits.iter().map(|name| (*name).to_owned()).collect(),
+        of_other_spec: false,
     })
 }
 
@@ -29,6 +30,8 @@ fn original(id: &str, key: Option<&str>, verify: Option<&str>) -> Task {
     Task {
         id: TaskId::from_stored(id),
         key: key.map(Key::from_stored),
+        spec: None,
+        name: key.unwrap_or(id).to_owned(),
         title: "Original".into(),
         description: String::new(),
         status: Status::Pending,
@@ -198,7 +201,8 @@ fn plan_02_keys_are_free_and_different() {
 
 #[test]
 fn plan_02_where_no_key_is_free_the_request_is_refused() {
-    let everything = |name: &str| Some(PlanTask { name: name.to_owned(), waits_for: Vec::new() });
+    let everything =
+        |name: &str| Some(PlanTask { name: name.to_owned(), waits_for: Vec::new(), of_other_spec: false });
     let task = original("t-000003", Some("1.3"), None);
     let refusal = plan_change(&split(), &with_plan(&task, &everything), &[]);
     assert_eq!(refusal, Err(Refusal::NoFreeKey { base: "1.3".into() }));
@@ -246,7 +250,7 @@ fn plan_02_a_long_cycle_shows_its_ends() {
             99.. => "t-000003".into(),
             _ => format!("c{}", number + 1),
         };
-        Some(PlanTask { name: name.to_owned(), waits_for: vec![next] })
+        Some(PlanTask { name: name.to_owned(), waits_for: vec![next], of_other_spec: false })
     };
     let request = request(AddPrerequisite, [after("A", &["c0"])]);
     let task = original("t-000003", Some("1.3"), None);
@@ -396,7 +400,8 @@ fn judged(request: &PlanRequest, waits: &Waits) -> Result<NewTasks, Refusal> {
     let task = original("k3", None, None);
     let plan = |name: &str| {
         let waits = waits.get(name.strip_prefix('k')?.parse::<usize>().ok()?)?;
-        Some(PlanTask { name: name.to_owned(), waits_for: waits.iter().map(|at| format!("k{at}")).collect() })
+        let waits_for = waits.iter().map(|at| format!("k{at}")).collect();
+        Some(PlanTask { name: name.to_owned(), waits_for, of_other_spec: false })
     };
     plan_change(request, &with_plan(&task, &plan), &[])
 }

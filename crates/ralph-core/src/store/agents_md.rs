@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
+use super::history::phase_label;
 use super::learnings;
 use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::{Capture, Durability, Random, Result, Store};
@@ -50,11 +51,12 @@ impl Store {
 
     /// Failures of other tasks of a task's phase, newest first; none for a task without a phase.
     pub fn phase_failures(&self, task: &TaskId, most: u32) -> Result<Vec<PhaseFailure>> {
-        let sql = "SELECT coalesce(t.key, t.id) AS name, e.at, r.why_it_failed
+        let sql = "SELECT t.name, e.at, r.why_it_failed
              FROM failure_entries e JOIN tasks t ON t.id = e.task_id
              JOIN failure_reports r ON r.task_id = e.task_id AND r.attempt_number = e.attempt_number
              WHERE e.task_id <> :task
                  AND t.whole_phase = (SELECT whole_phase FROM tasks WHERE id = :task)
+                 AND t.source_id IS (SELECT source_id FROM tasks WHERE id = :task)
              ORDER BY e.at DESC, e.task_id LIMIT :most";
         self.all(sql, bind! { task, most })
     }
@@ -66,7 +68,7 @@ impl Store {
 
     pub fn has_failed(&self, name: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM tasks t JOIN failure_reports r ON r.task_id = t.id
-             WHERE t.key = ?1 OR t.id = ?1";
+             WHERE t.key = ?1 OR t.id = ?1 OR t.name = ?1";
         self.has(sql, [name])
     }
 
@@ -175,6 +177,7 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
         "DELETE FROM failure_entries WHERE (task_id, cause) IN (
              SELECT e.task_id, e.cause FROM failure_entries e JOIN tasks t ON t.id = e.task_id
              WHERE t.whole_phase IS (SELECT whole_phase FROM tasks WHERE id = :task)
+                 AND t.source_id IS (SELECT source_id FROM tasks WHERE id = :task)
              ORDER BY e.at DESC, e.task_id LIMIT -1 OFFSET :most)",
         bind! { task: capture.attempt.task_id, most: MOST_OF_A_PHASE },
     )
@@ -185,28 +188,37 @@ const FINISHED: &str = "FROM failure_entries WHERE task_id IN (
     SELECT t.id FROM failure_entries e JOIN tasks t ON t.id = e.task_id
     WHERE t.status <> 'skipped' AND NOT EXISTS (
         SELECT 1 FROM tasks o WHERE o.whole_phase IS t.whole_phase
-            AND o.status NOT IN ('done', 'skipped')))";
+            AND o.source_id IS t.source_id AND o.status NOT IN ('done', 'skipped')))";
 
 fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
     let sql = "SELECT * FROM (
-             SELECT t.whole_phase, coalesce(t.key, t.id) AS name, e.times, e.at, e.last_good,
+             SELECT t.whole_phase, t.source_id, t.spec, t.spec_shown, t.name, e.times, e.at, e.last_good,
                     r.why_it_failed, r.what_was_tried, r.relevant_files,
-                    row_number() OVER (PARTITION BY t.whole_phase
+                    row_number() OVER (PARTITION BY t.whole_phase, t.source_id
                                        ORDER BY e.at DESC, e.task_id) AS newest
              FROM failure_entries e JOIN tasks t ON t.id = e.task_id
              JOIN failure_reports r
                  ON r.task_id = e.task_id AND r.attempt_number = e.attempt_number)
-         WHERE newest <= ?1 ORDER BY whole_phase IS NULL, whole_phase, newest DESC";
-    let found: Vec<(Option<Phase>, Entry)> = conn.all(sql, [cap])?;
+         WHERE newest <= ?1 ORDER BY whole_phase IS NULL, whole_phase, source_id, newest DESC";
+    let found: Vec<(PhaseOf, Entry)> = conn.all(sql, [cap])?;
     let mut phases: Vec<PhaseEntries> = Vec::new();
-    for (phase, entry) in found {
-        let phase = phase.map(|phase| phase.to_string());
+    for (PhaseOf(phase), entry) in found {
         match phases.last_mut().filter(|last| last.phase == phase) {
             Some(last) => last.entries.push(entry),
             None => phases.push(PhaseEntries { phase, entries: vec![entry] }),
         }
     }
     Ok(phases)
+}
+
+/// The phase that an entry stands under.
+struct PhaseOf(Option<String>);
+
+impl FromRow for PhaseOf {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let phase: Option<Phase> = row.get("whole_phase")?;
+        phase.map(|phase| phase_label(phase, row)).transpose().map(Self)
+    }
 }
 
 impl FromRow for Entry {

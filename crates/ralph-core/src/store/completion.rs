@@ -31,9 +31,9 @@ struct Names {
     order: &'static str,
 }
 
-const KEYS: Names =
-    Names { column: "key", about: "title", table: "tasks", shown: "coalesce(key, id)", order: "position" };
-const IDS: Names = Names { column: "id", ..KEYS };
+const TASKS: Names =
+    Names { column: "name", about: "title", table: "tasks", shown: "name", order: "position" };
+const IDS: Names = Names { column: "id", ..TASKS };
 const LEARNINGS: Names = Names {
     column: "id",
     about: "coalesce(title, substr(content, 1, 200))",
@@ -50,15 +50,12 @@ const RUNS: Names = Names {
 };
 
 impl Store {
-    /// Keys and ids of tasks. Without a prefix one name per task, in plan order.
+    /// Names and ids of tasks. Without a prefix one name per task, in plan order.
     pub fn task_names(&self, prefix: &str, most: usize) -> Result<Vec<Named>> {
         self.read_once(|conn| {
-            let mut names = KEYS.names(conn, prefix, most)?;
-            let nameless = "SELECT 1 FROM tasks WHERE key IS NULL";
+            let mut names = TASKS.names(conn, prefix, most)?;
             if !prefix.is_empty() {
                 names.extend(IDS.range(conn, prefix, most)?);
-            } else if names.len() >= most && conn.has(nameless, [])? {
-                names.extend(IDS.range(conn, "", 1)?);
             }
             Ok(each_once(names))
         })
@@ -133,7 +130,7 @@ mod tests {
     fn names_come_out_of_an_index() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::create(&dir.path().join("x.db")).unwrap();
-        for names in [KEYS, IDS, LEARNINGS, RUNS] {
+        for names in [TASKS, IDS, LEARNINGS, RUNS] {
             for sql in [names.head(), names.between(""), names.between("DESC")] {
                 let mut query = store.conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
                 let mut steps = query.raw_query();

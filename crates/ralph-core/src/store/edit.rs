@@ -2,7 +2,8 @@
 
 use rusqlite::Connection;
 
-use super::plan::{find, known};
+use super::plan::known;
+use super::sources::KeySpace;
 use super::sql::{Changes, Statements, bind, record};
 use super::{Random, Result, StoreError, breaker, claims, fixes, status};
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
@@ -14,29 +15,67 @@ record!(writes NewTask {
 
 /// Adds a task at the end of the plan.
 pub(super) fn add(tx: &Connection, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
+    add_to(tx, new, &KeySpace::default(), now, random)
+}
+
+/// Adds a task to the key space of a file, at the end of the plan.
+pub(super) fn add_to(
+    tx: &Connection,
+    new: &NewTask,
+    keys: &KeySpace,
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<TaskId> {
     if let Some(key) = &new.key {
-        refuse_duplicate(tx, key, None)?;
+        refuse_duplicate(tx, key, keys.source_id, None)?;
     }
     let position = last_position(tx)? + 1.0;
-    add_at(tx, new, position, now, random)
+    let id = add_at(tx, new, keys, position, now, random)?;
+    if let Some(key) = &new.key {
+        show_spec_of(tx, key)?;
+    }
+    Ok(id)
+}
+
+/// Adds a task that belongs to the file of another.
+pub(super) fn add_beside(
+    tx: &Connection,
+    new: &NewTask,
+    original: &TaskId,
+    now: Timestamp,
+    random: Random<'_>,
+) -> Result<TaskId> {
+    let source = tx.one("SELECT source_id FROM tasks WHERE id = ?1", [original])?;
+    add_to(tx, new, &KeySpace::of(tx, source)?, now, random)
+}
+
+/// Makes tasks that share a key show their spec with it.
+fn show_spec_of(tx: &Connection, key: &Key) -> Result<()> {
+    tx.change(
+        "UPDATE tasks SET spec_shown = 1
+         WHERE key = ?1 AND (SELECT count(*) FROM tasks WHERE key = ?1) > 1",
+        [key],
+    )
 }
 
 pub(super) fn last_position(conn: &Connection) -> Result<f64> {
     conn.one("SELECT max(position) FROM tasks", [])
 }
 
-/// Adds a task at a position. Nobody has its key.
+/// Adds a task at a position. Nobody in its file has its key.
 pub(super) fn add_at(
     tx: &Connection,
     new: &NewTask,
+    keys: &KeySpace,
     position: f64,
     now: Timestamp,
     random: Random<'_>,
 ) -> Result<TaskId> {
     let id = unused_id(tx, random)?;
+    let KeySpace { source_id, spec, spec_shown } = keys;
     let more = bind! {
         id, position, parent_id: new.parent, created_at: now, updated_at: now,
-        failed_ancestors: failed_from(tx, new.parent.as_ref())?,
+        failed_ancestors: failed_from(tx, new.parent.as_ref())?, source_id, spec, spec_shown,
     };
     tx.insert_record("tasks", new, more)?;
     for blocker in &new.after {
@@ -65,7 +104,8 @@ pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timesta
     let task = known(tx, id)?;
     let edit = edit.clone();
     if let Some(Some(key)) = &edit.key {
-        refuse_duplicate(tx, key, Some(id))?;
+        let source = tx.one("SELECT source_id FROM tasks WHERE id = ?1", [id])?;
+        refuse_duplicate(tx, key, source, Some(id))?;
     }
     let changed = NewTask {
         title: edit.title.unwrap_or(task.title),
@@ -81,7 +121,11 @@ pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timesta
         markers: edit.markers.unwrap_or(task.markers),
         ..NewTask::default()
     };
-    rewrite(tx, id, &changed, now)
+    rewrite(tx, id, &changed, now)?;
+    match &changed.key {
+        Some(key) => show_spec_of(tx, key),
+        None => Ok(()),
+    }
 }
 
 /// Gives a task all of these texts; its parent and dependencies stay.
@@ -221,10 +265,11 @@ pub(super) fn no_longer_depend(tx: &Connection, blocked: &TaskId, blocker: &Task
     Ok(removed > 0)
 }
 
-fn refuse_duplicate(tx: &Connection, key: &Key, own: Option<&TaskId>) -> Result<()> {
-    match find(tx, key.as_str())? {
-        Some(holder) if own != Some(&holder.id) => {
-            Err(StoreError::DuplicateKey { key: key.to_string(), holder: holder.id, title: holder.title })
+fn refuse_duplicate(tx: &Connection, key: &Key, source: Option<i64>, own: Option<&TaskId>) -> Result<()> {
+    let sql = "SELECT id, title FROM tasks WHERE key = :key AND source_id IS :source";
+    match tx.first(sql, bind! { key, source })? {
+        Some((holder, title)) if own != Some(&holder) => {
+            Err(StoreError::DuplicateKey { key: key.to_string(), holder, title })
         }
         _ => Ok(()),
     }

@@ -1,4 +1,7 @@
 //! The story of runs as events, and which logs somebody still needs.
+//!
+//! An event's id is its run's number times 2^32 plus its own number in the run: events are appended to their table, which
+//! needs no index to find those of a run.
 
 use rusqlite::Connection;
 
@@ -40,27 +43,28 @@ impl Store {
 
     /// A run's events after `after`, oldest first, at most so many.
     pub fn some_events(&self, run: &RunId, after: u64, most: u32) -> Result<Vec<StoredEvent>> {
-        let sql = "SELECT * FROM run_events WHERE run_id = :run AND seq > :after
-             ORDER BY seq LIMIT :most";
-        self.all(sql, bind! { run, after, most })
+        let after = self.read(|conn| id_of(conn, run, after))?;
+        self.all(&format!("{EVENTS} ORDER BY id LIMIT :most"), bind! { run, after, most })
     }
 
     pub fn events_of_kind(&self, run: &RunId, kind: &str) -> Result<Vec<StoredEvent>> {
-        let sql = "SELECT * FROM run_events WHERE run_id = :run AND type = :kind ORDER BY seq";
-        self.all(sql, bind! { run, kind })
+        let after = self.read(|conn| id_of(conn, run, 0))?;
+        self.all(&format!("{EVENTS} AND type = :kind ORDER BY id"), bind! { run, after, kind })
     }
 
     pub fn last_event(&self, run: &RunId, kind: Option<&str>) -> Result<Option<StoredEvent>> {
-        let sql = "SELECT * FROM run_events
-             WHERE run_id = :run AND (:kind IS NULL OR type = :kind) ORDER BY seq DESC LIMIT 1";
-        self.first(sql, bind! { run, kind })
+        let after = self.read(|conn| id_of(conn, run, 0))?;
+        let sql = format!("{EVENTS} AND (:kind IS NULL OR type = :kind) ORDER BY id DESC LIMIT 1");
+        self.first(&sql, bind! { run, after, kind })
     }
 
     pub fn waits(&self, run: &RunId) -> Result<Vec<Wait>> {
-        let sql = "SELECT w.at, (SELECT n.at FROM run_events n
-                 WHERE n.run_id = w.run_id AND n.seq > w.seq ORDER BY n.seq LIMIT 1) AS next
-             FROM run_events w WHERE w.run_id = ?1 AND w.type = 'waiting' ORDER BY w.seq";
-        self.all(sql, [run])
+        let after = self.read(|conn| id_of(conn, run, 0))?;
+        let sql = format!(
+            "SELECT at, next FROM (SELECT *, lead(at) OVER (ORDER BY id) AS next FROM ({EVENTS}))
+             WHERE type = 'waiting' ORDER BY id"
+        );
+        self.all(&sql, bind! { run, after })
     }
 
     /// Paths of logs that must not be deleted: of attempts under way, of the last attempt on every task that is not done,
@@ -76,15 +80,29 @@ impl Store {
     }
 }
 
+/// The events of the run `:run` after the id `:after`.
+const EVENTS: &str = "SELECT * FROM run_events
+    WHERE id > :after AND id < (:after / 4294967296 + 1) * 4294967296 AND run_id = :run";
+
+/// The id of a run's event. Runs that the database does not know have number 0.
+fn id_of(conn: &Connection, run: &RunId, seq: u64) -> Result<i64> {
+    let number: Option<i64> = conn.first("SELECT number FROM runs WHERE id = ?1", [run])?;
+    let seq = i64::from(u32::try_from(seq).unwrap_or(u32::MAX));
+    Ok(number.unwrap_or(0).saturating_mul(1 << 32).saturating_add(seq))
+}
+
 /// Stores an event under its number, or under the next one where another worker of the run was quicker.
 pub(super) fn append(tx: &Connection, event: &RunEvent) -> Result<()> {
-    let sql = "SELECT coalesce(max(seq), 0) + 1 FROM run_events WHERE run_id = ?1";
-    let next: u64 = tx.one(sql, [&event.run_id])?;
+    let first = id_of(tx, &event.run_id, 0)?;
+    let sql = "SELECT coalesce(max(id) - :first, 0) + 1 FROM run_events
+         WHERE id > :first AND id < :first + 4294967296";
+    let next: u64 = tx.one(sql, bind! { first })?;
     let event = RunEvent { seq: event.seq.max(next), ..event.clone() };
     tx.insert(
         "run_events",
         bind! {
-            run_id: event.run_id, seq: event.seq, at: event.at, type: event.kind.name(), json: Json(&event),
+            id: id_of(tx, &event.run_id, event.seq)?, run_id: event.run_id, seq: event.seq, at: event.at,
+            type: event.kind.name(), json: Json(&event),
         },
     )
 }

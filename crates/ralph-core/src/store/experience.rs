@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
 
-use super::sql::{Changes, Json, Statements, bind, record};
+use super::sql::{Changes, Json, Row, Statements, bind, record};
 use super::{Result, Store};
 use crate::adaptive::{BUCKETS, Beliefs, BucketBelief, ModelBelief, Seen, TaskView, observe};
 use crate::agent::{Prices, output_prices};
-use crate::model::{Attempt, Difficulty, Neighbour, Recent, TaskId, Timestamp};
+use crate::model::{Attempt, Difficulty, Neighbour, Recent, TaskId};
 use crate::similar_tasks::{Frequencies, Profile, Tried};
 
 /// Tasks that one term brings in at most, those attempted last first.
@@ -43,18 +44,29 @@ impl Lesson {
 }
 
 record!(Recent { done, counted });
-record!(Neighbour { name, likeness, difficulty = "difficulty_estimate", failed, done });
+record!(Neighbour {
+    name, likeness, difficulty = "difficulty_estimate", failed = "trials" via failed, done = "trials" via done,
+});
 record!(Tried { title, words, files, neighbour });
-record!(BucketBelief { tasks, cost_count, cost_sum } reads {});
+/// What is believed, as it is stored: one row, because nearly every attempt changes some of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct StoredBeliefs {
+    /// By agent and model.
+    agents: BTreeMap<String, BTreeMap<String, ModelBelief>>,
+    /// By difficulty; `unknown` stands for all tasks together.
+    difficulties: BTreeMap<String, BucketBelief>,
+    /// Successes and retries.
+    retries: Option<(f64, f64)>,
+}
 
-record!(ModelBelief {
-    ability, variance, tries, cost_zeros, cost_count, cost_mean, cost_squares,
-} reads { price });
+/// A model, and how often it failed on a task and did it.
+type Trial = (String, u32, u32);
 
 impl Store {
     /// What is believed of an agent's models, and of tasks.
     pub fn beliefs(&self, agent: &str) -> Result<Beliefs> {
-        self.read_once(|conn| beliefs(conn, agent))
+        self.read(stored).map(|stored| stored.beliefs(agent))
     }
 
     pub fn recent(&self, most: u32) -> Result<Recent> {
@@ -68,10 +80,11 @@ impl Store {
         self.read_once(|conn| {
             let mut with = HashMap::new();
             for term in terms {
-                let tasks = conn.first("SELECT tasks FROM task_terms WHERE term = ?1", [term])?;
+                let sql = "SELECT tasks FROM task_postings WHERE term = ?1 AND doc = 0";
+                let tasks = conn.first(sql, [term])?;
                 with.extend(tasks.map(|tasks| (term.clone(), tasks)));
             }
-            Ok(Frequencies { tasks: conn.one("SELECT tasks FROM task_corpus", [])?, with })
+            Ok(Frequencies { tasks: conn.one("SELECT tried_tasks FROM totals", [])?, with })
         })
     }
 
@@ -90,7 +103,8 @@ impl Store {
 fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Result<Vec<i64>> {
     let mut worth: BTreeMap<i64, f64> = BTreeMap::new();
     for (term, value) in lookup {
-        let sql = "SELECT doc FROM task_postings WHERE term = :term ORDER BY doc DESC LIMIT :most";
+        let sql = "SELECT doc FROM task_postings WHERE term = :term AND doc > 0
+             ORDER BY doc DESC LIMIT :most";
         let values = bind! { term, most: POSTINGS };
         let docs: Vec<i64> = conn.all(sql, values)?;
         for doc in docs {
@@ -105,46 +119,66 @@ fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Resul
 }
 
 fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> {
-    let sql = "SELECT coalesce(t.key, t.id) AS name, 0.0 AS likeness, d.title, d.words, d.files, m.difficulty_estimate,
-             iif(t.status = 'done', (SELECT model FROM task_trials r
-                 WHERE r.task_id = d.task_id AND r.done > 0 ORDER BY model = m.suggested_model DESC
-                 LIMIT 1), NULL) AS done,
-             (SELECT json_group_array(model) FROM task_trials r
-              WHERE r.task_id = d.task_id AND r.failed > 0) AS failed
+    let sql = "SELECT t.name, 0.0 AS likeness, d.title, d.words, d.files,
+             t.status = 'done' AS is_done, m.difficulty_estimate, m.suggested_model, m.trials
          FROM task_docs d JOIN tasks t ON t.id = d.task_id
          LEFT JOIN strategy_metrics m ON m.task_id = d.task_id
          WHERE d.doc = :doc AND d.task_id <> :except";
     conn.first(sql, bind! { doc, except })
 }
 
-pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Result<()> {
-    let Lesson { model, done, .. } = lesson;
-    tx.change(
-        "INSERT INTO task_trials (task_id, model, failed, done)
-         VALUES (:task, :model, NOT :done, :done)
-         ON CONFLICT (task_id, model) DO UPDATE SET
-             failed = failed + excluded.failed, done = done + excluded.done",
-        bind! { task: attempt.task_id, model, done },
-    )?;
-    remember(tx, &attempt.task_id, &lesson.profile)?;
-    let agent = attempt.agent.as_deref().unwrap_or_default();
-    let before = beliefs(tx, agent)?;
-    let after = lesson.learned(&before);
-    store_beliefs(tx, agent, model, &before, &after, attempt.ended_at())
+fn failed(row: &Row<'_>, name: &str) -> rusqlite::Result<Vec<String>> {
+    let trials: Vec<Trial> = row.get(name)?;
+    Ok(trials.into_iter().filter(|(_, failed, _)| *failed > 0).map(|(model, ..)| model).collect())
 }
 
-fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<()> {
-    let sql = "SELECT title, words, files FROM task_docs WHERE task_id = ?1";
-    let known: Option<(String, String, Vec<String>)> = tx.first(sql, [task])?;
-    let known = known.map(|(title, words, files)| Profile::from_stored(&title, &words, files));
-    let whole = match &known {
-        Some(known) => seen.with(known),
-        None => seen.clone(),
-    };
-    if known.is_some_and(|known| known.says_the_same_as(&whole)) {
-        return Ok(());
+/// The model that did a task; of several the one that did it last.
+fn done(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
+    if !row.get("is_done")? {
+        return Ok(None);
     }
-    tx.change("DELETE FROM task_docs WHERE task_id = ?1", [task])?;
+    let trials: Vec<Trial> = row.get(name)?;
+    let last: Option<String> = row.get("suggested_model")?;
+    let done: Vec<String> =
+        trials.into_iter().filter(|(.., done)| *done > 0).map(|(model, ..)| model).collect();
+    Ok(done.iter().find(|model| last.as_ref() == Some(model)).or(done.first()).cloned())
+}
+
+pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Result<()> {
+    let task = &attempt.task_id;
+    let sql = "SELECT trials FROM strategy_metrics WHERE task_id = ?1";
+    let mut trials: Vec<Trial> = tx.first(sql, [task])?.unwrap_or_default();
+    let place = trials.iter().position(|(model, ..)| *model == lesson.model);
+    let place = place.unwrap_or_else(|| {
+        trials.push((lesson.model.clone(), 0, 0));
+        trials.len() - 1
+    });
+    if let Some((_, failed, done)) = trials.get_mut(place) {
+        *failed += u32::from(!lesson.done);
+        *done += u32::from(lesson.done);
+    }
+    let doc = remember(tx, task, &lesson.profile)?;
+    let values = bind! { task_id: task, trials: Json(&trials), doc };
+    tx.upsert("strategy_metrics", &["task_id"], values)?;
+    let agent = attempt.agent.as_deref().unwrap_or_default();
+    let mut stored = stored(tx)?;
+    let after = lesson.learned(&stored.beliefs(agent));
+    stored.set(agent, &lesson.model, after);
+    tx.change("UPDATE totals SET beliefs = ?1", [Json(&stored)])
+}
+
+/// Stores what a task is about; returns its document.
+fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<i64> {
+    let sql = "SELECT d.* FROM strategy_metrics m JOIN task_docs d ON d.doc = m.doc WHERE m.task_id = ?1";
+    let mut whole = seen.clone();
+    if let Some(StoredProfile { doc, title, words, files }) = tx.first(sql, [task])? {
+        let known = Profile::from_stored(&title, &words, files);
+        whole = seen.with(&known);
+        if known.says_the_same_as(&whole) {
+            return Ok(doc);
+        }
+        tx.change("DELETE FROM task_docs WHERE doc = ?1", [doc])?;
+    }
     let joined = |words: &BTreeSet<String>| {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         words.join(" ")
@@ -155,59 +189,63 @@ fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<()> {
             task_id: task, title: joined(&whole.title), words: joined(&whole.words),
             files: Json(&whole.files), terms: Json(whole.index_terms()),
         },
-    )
+    )?;
+    Ok(tx.last_insert_rowid())
 }
 
-fn beliefs(conn: &Connection, agent: &str) -> Result<Beliefs> {
-    let mut beliefs = Beliefs::default();
-    let sql = "SELECT model, *, NULL AS price FROM model_beliefs WHERE agent = ?1";
-    beliefs.models.extend(conn.all::<(String, ModelBelief), Vec<_>>(sql, [agent])?);
-    let sql = "SELECT difficulty, * FROM difficulty_beliefs";
-    let buckets: HashMap<String, BucketBelief> = conn.all(sql, [])?;
-    for difficulty in BUCKETS {
-        let stored = buckets.get(bucket_name(difficulty));
-        // A row that someone emptied says nothing; what was assumed at first stands.
-        if let Some(stored) = stored.filter(|stored| !stored.tasks.is_empty())
-            && let Some(bucket) = beliefs.bucket_mut(difficulty)
-        {
-            *bucket = stored.clone();
+struct StoredProfile {
+    doc: i64,
+    title: String,
+    words: String,
+    files: Vec<String>,
+}
+
+record!(StoredProfile { doc, title, words, files });
+
+fn stored(conn: &Connection) -> Result<StoredBeliefs> {
+    let json: String = conn.one("SELECT beliefs FROM totals", [])?;
+    // What somebody damaged says nothing; what is assumed at first stands.
+    Ok(serde_json::from_str(&json).unwrap_or_default())
+}
+
+impl StoredBeliefs {
+    fn beliefs(&self, agent: &str) -> Beliefs {
+        let mut beliefs = Beliefs::default();
+        beliefs.models.extend(self.agents.get(agent).cloned().unwrap_or_default());
+        for difficulty in BUCKETS {
+            let stored = self.difficulties.get(bucket_name(difficulty));
+            if let Some(stored) = stored.filter(|stored| !stored.tasks.is_empty())
+                && let Some(bucket) = beliefs.bucket_mut(difficulty)
+            {
+                *bucket = stored.clone();
+            }
+        }
+        if let Some((successes, tries)) = self.retries.filter(|(_, tries)| *tries > 0.0) {
+            (beliefs.retry_successes, beliefs.retry_tries) = (successes, tries);
+        }
+        beliefs
+    }
+
+    /// Takes over what an attempt of one model changed.
+    fn set(&mut self, agent: &str, model: &str, after: Beliefs) {
+        let before = self.beliefs(agent);
+        for difficulty in BUCKETS {
+            let changed = after.bucket(difficulty).filter(|bucket| before.bucket(difficulty) != Some(bucket));
+            if let Some(bucket) = changed {
+                self.difficulties.insert(bucket_name(difficulty).to_owned(), bucket.clone());
+            }
+        }
+        let retries = (after.retry_successes, after.retry_tries);
+        if retries != (before.retry_successes, before.retry_tries) {
+            self.retries = Some(retries);
+        }
+        let mut models = after.models;
+        if let Some(belief) = models.remove(model) {
+            self.agents.entry(agent.to_owned()).or_default().insert(model.to_owned(), belief);
         }
     }
-    let retry: Option<(f64, f64)> = conn.first("SELECT successes, tries FROM retry_beliefs", [])?;
-    if let Some((successes, tries)) = retry.filter(|(_, tries)| *tries > 0.0) {
-        (beliefs.retry_successes, beliefs.retry_tries) = (successes, tries);
-    }
-    Ok(beliefs)
 }
 
 fn bucket_name(difficulty: Option<Difficulty>) -> &'static str {
     difficulty.map_or("unknown", Difficulty::as_str)
-}
-
-/// Writes what changed: one model, the task's bucket and that of all tasks, the rate of retries.
-fn store_beliefs(
-    tx: &Connection,
-    agent: &str,
-    model: &str,
-    before: &Beliefs,
-    after: &Beliefs,
-    now: Timestamp,
-) -> Result<()> {
-    if let Some(belief) = after.models.get(model) {
-        let more = bind! { agent, model, updated_at: now };
-        tx.upsert_record("model_beliefs", &["agent", "model"], belief, more)?;
-    }
-    for difficulty in BUCKETS {
-        let changed = after.bucket(difficulty).filter(|bucket| before.bucket(difficulty) != Some(bucket));
-        if let Some(bucket) = changed {
-            let more = bind! { difficulty: bucket_name(difficulty) };
-            tx.upsert_record("difficulty_beliefs", &["difficulty"], bucket, more)?;
-        }
-    }
-    let (successes, tries) = (after.retry_successes, after.retry_tries);
-    if (successes, tries) != (before.retry_successes, before.retry_tries) {
-        let values = bind! { id: 1, successes, tries };
-        tx.upsert("retry_beliefs", &["id"], values)?;
-    }
-    Ok(())
 }

@@ -142,7 +142,8 @@ fn family(conn: &Connection, task: &TaskId) -> Result<FixFamily> {
     {
         chain.push(original);
     }
-    let names = chain.iter().rev().map(|id| plan::name(conn, id));
+    let own_name = "SELECT coalesce(key, id) FROM tasks WHERE id = ?1";
+    let names = chain.iter().rev().map(|id| conn.one(own_name, [id]));
     let mut names: Vec<String> = names.collect::<Result<_>>()?;
     let root = chain.last().unwrap_or(task);
     Ok(FixFamily {
@@ -163,7 +164,7 @@ fn keys(conn: &Connection, original: &TaskId) -> Result<Vec<String>> {
 pub(super) fn text(conn: &Connection, task: &Task, original: &str, original_id: &str) -> Result<FixText> {
     let sql = "SELECT :name AS original, error, attempted, category FROM fix_attempts
          WHERE original_id = :original AND key = :key";
-    let values = bind! { name: original, original: original_id, key: task.name() };
+    let values = bind! { name: original, original: original_id, key: task.key_or_id() };
     let found = conn.first(sql, values)?;
     Ok(found.unwrap_or_else(|| FixText { original: original.to_owned(), ..FixText::default() }))
 }
@@ -201,8 +202,8 @@ pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> R
 }
 
 fn is_open(tx: &Connection, id: &TaskId) -> Result<bool> {
-    let task = plan::find(tx, id.as_str())?;
-    Ok(task.is_some_and(|task| !task.status.satisfies()))
+    let open = "SELECT status NOT IN ('done', 'skipped') FROM tasks WHERE id = ?1";
+    Ok(tx.first(open, [id])?.unwrap_or(false))
 }
 
 fn create(
@@ -216,7 +217,7 @@ fn create(
     let root = root_of(tx, original)?;
     let depth = link(tx, original)?.map_or(0, |link| link.depth) + 1;
     let position = edit::position_after(tx, original)?;
-    let id = edit::add(tx, &fix.task, now, random)?;
+    let id = edit::add_beside(tx, &fix.task, original, now, random)?;
     edit::set_position(tx, &id, position)?;
     edit::depend(tx, original, &id)?;
     tx.insert(

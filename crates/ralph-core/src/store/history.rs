@@ -28,6 +28,8 @@ pub struct FailureFilter {
 pub struct FailureRow {
     pub task_id: TaskId,
     pub key: Option<Key>,
+    pub spec: Option<String>,
+    pub name: String,
     pub title: String,
     /// The ordinal among the task's counted attempts.
     pub attempt: u32,
@@ -55,7 +57,7 @@ record!(Attempt {
     denials, service_retries, limit_notice, log_path, commit_before, commit_after, files_changed, undone_ref,
     gate = "gate_outcome", gate_flaky, gate_green_before, gate_files_changed, gate_output, fingerprint_coarse,
     fingerprint_fine, failing_tests, fingerprint_source,
-} reads { key, verified, changed_nothing, learnings_shown });
+} reads { key, spec, name, verified, changed_nothing, learnings_shown });
 
 record!(ReportRow {
     what_was_tried, why_it_failed, error_category, relevant_files, stack_trace_snippet, retry_suggestion,
@@ -64,7 +66,7 @@ record!(ReportRow {
 
 record!(PastFailure { attempt, report via report });
 record!(FailureRow {
-    task_id, key, title via line, attempt = "ordinal", attempt_number, run_id, model, outcome,
+    task_id, key, spec, name, title via line, attempt = "ordinal", attempt_number, run_id, model, outcome,
     error_type via error_type, created_at, report,
 });
 record!(Fact {
@@ -87,11 +89,21 @@ fn report(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<ReportRow>> {
 
 fn phase(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<String>> {
     let phase: Option<Phase> = row.get("whole_phase")?;
-    Ok(phase.map(|phase| phase.to_string()))
+    Ok(phase.map(|phase| phase_label(phase, row)).transpose()?)
+}
+
+/// A phase as people see it: with its spec where the plan has several.
+pub(super) fn phase_label(phase: Phase, row: &Row<'_>) -> rusqlite::Result<String> {
+    let spec: Option<String> = row.get("spec")?;
+    let is_shown: bool = row.get("spec_shown")?;
+    Ok(match spec.filter(|_| is_shown) {
+        Some(spec) => format!("{phase} of {spec}"),
+        None => phase.to_string(),
+    })
 }
 
 /// An attempt `o` on a task `t`, with the learnings that its prompt showed.
-const ATTEMPT: &str = "SELECT o.*, t.key, o.files_changed = '[]' AS changed_nothing,
+const ATTEMPT: &str = "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]' AS changed_nothing,
     o.outcome = 'done' AND o.gate_outcome IS 'passed' AS verified,
     (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
         WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place))
@@ -99,7 +111,7 @@ const ATTEMPT: &str = "SELECT o.*, t.key, o.files_changed = '[]' AS changed_noth
     FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id";
 
 /// An attempt `o` on a task `t` and its report `r`.
-const REPORTED: &str = "SELECT o.*, t.key, coalesce(t.key, t.id) AS name, t.title, t.whole_phase,
+const REPORTED: &str = "SELECT o.*, t.key, t.spec, t.name, t.spec_shown, t.title, t.whole_phase,
     o.files_changed = '[]' AS changed_nothing, '[]' AS learnings_shown,
     o.outcome = 'done' AND o.gate_outcome IS 'passed' AS verified,
     iif(o.gate_outcome <> 'passed', t.verify, NULL) AS failed_gate, r.what_was_tried, r.why_it_failed,

@@ -55,6 +55,9 @@ use crate::model::{LearningId, LearningState, RunId, TaskId};
 pub enum StoreError {
     #[error("there is no task `{0}`")]
     UnknownTask(String),
+    /// Several specs have a task of this key.
+    #[error("several specs have a task `{key}`: {}", .choices.join(", "))]
+    AmbiguousKey { key: String, choices: Vec<String> },
     #[error("the key `{key}` is taken by {holder} ({title})")]
     DuplicateKey { key: String, holder: TaskId, title: String },
     /// The change would make tasks wait for each other.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::sql::{FromRow, Json, Row, Statements, Values, bind, line, record};
 use super::{Durability, Random, Result, Store, StoreError, breaker, claims, edit, fixes, status};
 use crate::event::TaskRef;
-use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp};
+use crate::model::{DoneBy, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp};
+use crate::plan::is_spec_name;
 use crate::text;
 
 /// Which tasks a run may touch.
@@ -139,7 +140,7 @@ impl PlanCounts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanNode {
     pub id: TaskId,
-    pub key: Option<Key>,
+    pub name: String,
     pub status: Status,
     pub parent: Option<TaskId>,
     pub depends_on: Vec<TaskId>,
@@ -149,15 +150,10 @@ pub struct PlanNode {
     pub made_for: Option<TaskId>,
 }
 
-impl PlanNode {
-    pub fn name(&self) -> &str {
-        self.key.as_ref().map_or(self.id.as_str(), Key::as_str)
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Held {
     pub task_id: TaskId,
+    pub spec: Option<String>,
     pub name: String,
     pub status: Status,
     pub reason: Option<String>,
@@ -202,7 +198,7 @@ pub struct GateChange {
 }
 
 record!(Task {
-    id, key, title via line, description, status, verified, done_by, phase, parent_id, priority, verify, files,
+    id, key, spec, name, title via line, description, status, verified, done_by, phase, parent_id, priority, verify, files,
     model, needs_human, reason via reason, created_at, updated_at, attempts, consecutive_failures, depends_on,
     done_when, commit = "commit_message", markers,
 });
@@ -210,8 +206,8 @@ record!(TaskMetrics {
     total_attempts, consecutive_failures, stuck = "stuck_flag", difficulty = "difficulty_estimate", next_model,
     lost_in_a_row,
 } reads { forgiven });
-record!(PlanNode { id, key, status, parent = "parent_id", own_work, depends_on, made_for });
-record!(Held { task_id = "id", name, status, reason via reason });
+record!(PlanNode { id, name, status, parent = "parent_id", own_work, depends_on, made_for });
+record!(Held { task_id = "id", spec, name, status, reason via reason });
 record!(OpenGate { task = "id", name, command = "verify" });
 record!(GateChange { id = "number", task, before = "gate_before", after = "gate_after" });
 
@@ -224,6 +220,18 @@ impl Store {
     pub fn task(&self, name: &str) -> Result<Task> {
         let found = self.read(|conn| find(conn, name))?;
         found.ok_or_else(|| StoreError::UnknownTask(name.to_owned()))
+    }
+
+    /// The task that an attempt at `task` means by a name: of its own spec, if that has such a key.
+    pub fn task_beside(&self, name: &str, task: &TaskId) -> Result<Option<Task>> {
+        self.read(|conn| find_beside(conn, name, task))
+    }
+
+    /// Whether a key is taken in the spec of a task.
+    pub fn has_key_beside(&self, key: &str, task: &TaskId) -> Result<bool> {
+        let sql = "SELECT 1 FROM tasks
+             WHERE key = :key AND source_id IS (SELECT source_id FROM tasks WHERE id = :task)";
+        self.has(sql, bind! { key, task })
     }
 
     /// Tasks in plan order, those with `status` only if one is given.
@@ -260,7 +268,7 @@ impl Store {
     }
 
     pub fn held(&self, limit: usize) -> Result<Vec<Held>> {
-        let sql = "SELECT id, coalesce(key, id) AS name, status, reason FROM tasks
+        let sql = "SELECT id, spec, name, status, reason FROM tasks
              WHERE status IN ('blocked', 'failed') ORDER BY position LIMIT ?1";
         self.all(sql, [row_limit(limit)])
     }
@@ -268,7 +276,7 @@ impl Store {
     /// Tasks in scope that an agent may still be asked to do and that have no gate of their own; every such task where
     /// gates are off. Parents are done by their children.
     pub fn ungated(&self, scope: &Scope, gates_on: bool) -> Result<Vec<TaskRef>> {
-        let sql = "SELECT id, key, title FROM tasks
+        let sql = "SELECT id, key, spec, name, title FROM tasks
              WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
                  AND (verify IS NULL OR NOT :gates_on) AND {scope} ORDER BY position";
         scope.rows(self, sql, bind! { gates_on })
@@ -284,14 +292,14 @@ impl Store {
 
     /// The gates of tasks that are not finished, in plan order.
     pub fn open_gates(&self, limit: usize) -> Result<Vec<OpenGate>> {
-        let sql = "SELECT id, coalesce(key, id) AS name, verify FROM tasks
+        let sql = "SELECT id, name, verify FROM tasks
              WHERE status NOT IN ('done', 'skipped') ORDER BY priority, position LIMIT ?1";
         self.all(sql, [row_limit(limit)])
     }
 
     /// The plan's skeleton, for questions about the whole of it.
     pub fn skeleton(&self) -> Result<Vec<PlanNode>> {
-        let sql = "SELECT t.id, t.key, t.status, t.parent_id, t.own_work,
+        let sql = "SELECT t.id, t.name, t.status, t.parent_id, t.own_work,
                 (SELECT json_group_array(d.blocker_id) FROM dependencies d
                  WHERE d.blocked_id = t.id) AS depends_on,
                 coalesce((SELECT f.original_id FROM fixes f WHERE f.task_id = t.id),
@@ -308,7 +316,7 @@ impl Store {
 
     /// Changes of gates after that one, in order.
     pub fn gate_changes(&self, after: i64) -> Result<Vec<GateChange>> {
-        let sql = "SELECT c.id AS number, t.id, t.key, t.title, c.gate_before, c.gate_after
+        let sql = "SELECT c.id AS number, t.id, t.key, t.spec, t.name, t.title, c.gate_before, c.gate_after
              FROM gate_changes c JOIN tasks t ON t.id = c.task_id WHERE c.id > ?1 ORDER BY c.id";
         self.all(sql, [after])
     }
@@ -353,7 +361,7 @@ impl Store {
             let task = known(tx, id)?;
             let below = status::below(tx, id)?;
             if children == Children::Refuse && !below.is_empty() {
-                let names = "SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1 ORDER BY position";
+                let names = "SELECT name FROM tasks WHERE parent_id = ?1 ORDER BY position";
                 return Err(StoreError::HasChildren {
                     task: task.name().to_owned(),
                     children: tx.all(names, [id])?,
@@ -417,18 +425,78 @@ const TASK: &str = "SELECT t.*, coalesce(m.total_attempts, 0) AS attempts,
             WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id)) AS depends_on
     FROM tasks t LEFT JOIN strategy_metrics m ON m.task_id = t.id";
 
+/// The task of this id, else of this key, else of this key in a spec (`auth:1.3`). A key that several specs have is an error
+/// that names them.
 pub(super) fn find(conn: &Connection, name: &str) -> Result<Option<Task>> {
-    let wanted = "WHERE t.id = ?1 OR t.key = ?1 ORDER BY t.id = ?1 DESC LIMIT 1";
-    conn.first(&format!("{TASK} {wanted}"), [name])
+    if let Some(task) = by_id(conn, name)? {
+        return Ok(Some(task));
+    }
+    let mut tasks: Vec<Task> = conn.all(&format!("{TASK} WHERE t.key = ?1 ORDER BY t.position"), [name])?;
+    if tasks.is_empty() {
+        tasks = in_spec(conn, name)?;
+    }
+    match tasks.len() {
+        0 | 1 => Ok(tasks.pop()),
+        _ => Err(StoreError::AmbiguousKey {
+            key: name.to_owned(),
+            choices: tasks.iter().map(whole_name).collect(),
+        }),
+    }
+}
+
+/// The same where a name is said in an attempt at a task: a key of its own spec is never ambiguous.
+pub(super) fn find_beside(conn: &Connection, name: &str, task: &TaskId) -> Result<Option<Task>> {
+    let wanted = "WHERE t.key = :name AND t.source_id IS (SELECT source_id FROM tasks WHERE id = :task)";
+    match conn.first(&format!("{TASK} {wanted}"), bind! { name, task })? {
+        Some(task) => Ok(Some(task)),
+        None => find(conn, name),
+    }
+}
+
+fn by_id(conn: &Connection, id: &str) -> Result<Option<Task>> {
+    conn.first(&format!("{TASK} WHERE t.id = ?1"), [id])
+}
+
+/// The tasks that `spec:key` may mean. Both may have colons in them.
+fn in_spec(conn: &Connection, name: &str) -> Result<Vec<Task>> {
+    let mut tasks = Vec::new();
+    for (at, _) in name.match_indices(':') {
+        let (spec, key) = (&name[..at], &name[at + 1..]);
+        let sql = "SELECT s.path, s.format, t.id FROM tasks t JOIN sources s ON s.id = t.source_id
+             WHERE t.key = ?1 ORDER BY t.position";
+        let found: Vec<(String, String, TaskId)> = conn.all(sql, [key])?;
+        let own = |task: &Task| task.spec.as_deref() == Some(spec);
+        let mut named = Vec::new();
+        for (path, format, id) in found {
+            let task = known(conn, &id)?;
+            if own(&task) || is_spec_name(spec, &path, &format) {
+                named.push(task);
+            }
+        }
+        // The name that Ralph gives a spec means that one, whatever others could be called.
+        match named.iter().position(own) {
+            Some(at) => tasks.push(named.swap_remove(at)),
+            None => tasks.extend(named),
+        }
+    }
+    Ok(tasks)
+}
+
+/// A name that can mean no other task.
+fn whole_name(task: &Task) -> String {
+    match (&task.spec, &task.key) {
+        (Some(spec), Some(key)) => format!("{spec}:{key}"),
+        _ => task.id.to_string(),
+    }
 }
 
 pub(super) fn known(conn: &Connection, id: &TaskId) -> Result<Task> {
-    find(conn, id.as_str())?.ok_or_else(|| StoreError::UnknownTask(id.to_string()))
+    by_id(conn, id.as_str())?.ok_or_else(|| StoreError::UnknownTask(id.to_string()))
 }
 
 /// What people call a task.
 pub(super) fn name(conn: &Connection, id: &TaskId) -> Result<String> {
-    conn.one("SELECT coalesce(key, id) FROM tasks WHERE id = ?1", [id])
+    conn.one("SELECT name FROM tasks WHERE id = ?1", [id])
 }
 
 pub(super) fn metrics(conn: &Connection, task: &TaskId) -> Result<TaskMetrics> {

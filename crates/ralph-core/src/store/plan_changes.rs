@@ -72,16 +72,12 @@ impl Store {
         self.one(sql, bind! { task, root })
     }
 
-    /// A task's name and everything it waits for: dependencies and children, by name.
-    pub fn waits_for(&self, name: &str) -> Result<Option<(String, Vec<String>)>> {
-        let Some(task) = self.read(|conn| plan::find(conn, name))? else {
-            return Ok(None);
-        };
-        let sql = "SELECT coalesce(t.key, t.id) FROM dependencies d
+    /// The names of everything a task waits for: dependencies and children.
+    pub fn waits_for(&self, task: &TaskId) -> Result<Vec<String>> {
+        let sql = "SELECT t.name FROM dependencies d
                  JOIN tasks t ON t.id = d.blocker_id WHERE d.blocked_id = ?1
-             UNION SELECT coalesce(key, id) FROM tasks WHERE parent_id = ?1";
-        let awaited = self.all(sql, [&task.id])?;
-        Ok(Some((task.name().to_owned(), awaited)))
+             UNION SELECT name FROM tasks WHERE parent_id = ?1";
+        self.all(sql, [task])
     }
 }
 
@@ -143,26 +139,27 @@ fn add(
             // Each goes behind the one before it.
             Side::After => edit::position_after(tx, added.last().unwrap_or(behind))?,
         };
-        let id = edit::add(tx, task, now, random)?;
+        let id = edit::add_beside(tx, task, original, now, random)?;
         edit::set_position(tx, &id, position)?;
         for need in needs {
-            edit::depend(tx, &id, &needed(tx, need)?)?;
+            edit::depend(tx, &id, &needed(tx, original, need)?)?;
         }
         added.push(id);
     }
     for need in &new.original_needs {
-        edit::depend(tx, original, &needed(tx, need)?)?;
+        edit::depend(tx, original, &needed(tx, original, need)?)?;
     }
     status::refuse_any_cycle(tx)?;
     status::settle(tx, now)?;
     Ok(added)
 }
 
-fn needed(tx: &Connection, need: &Needed) -> Result<TaskId> {
+fn needed(tx: &Connection, original: &TaskId, need: &Needed) -> Result<TaskId> {
     let name = match need {
         Needed::New(key) => key.as_str(),
         Needed::Known(name) => name,
     };
-    let task = plan::find(tx, name)?.ok_or_else(|| StoreError::UnknownTask(name.to_owned()))?;
+    let task =
+        plan::find_beside(tx, name, original)?.ok_or_else(|| StoreError::UnknownTask(name.to_owned()))?;
     Ok(task.id)
 }

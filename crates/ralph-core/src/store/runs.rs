@@ -127,10 +127,11 @@ impl FromRow for Cost {
 impl Store {
     pub fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
         self.write(Durability::Process, |tx| {
+            let number: i64 = tx.one("SELECT coalesce(max(number), 0) + 1 FROM runs", [])?;
             tx.insert(
                 "runs",
                 bind! {
-                    id: run.id, started_at: run.started_at, settings: run.settings, host: run.owner.host,
+                    id: run.id, number, started_at: run.started_at, settings: run.settings, host: run.owner.host,
                     pid: run.owner.pid, pid_started: run.owner.pid_started, output: run.output,
                     expires_at: run.expires_at, defaults_revision: run.defaults_revision,
                 },

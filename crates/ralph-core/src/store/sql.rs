@@ -90,25 +90,10 @@ impl Statements for Connection {
 }
 
 /// Statements that change rows; they run inside a transaction.
-pub(super) trait Changes {
+pub(super) trait Changes: Statements {
     /// Returns how many rows were changed.
-    fn changed(&self, sql: &str, params: impl Params) -> Result<usize>;
-    fn change(&self, sql: &str, params: impl Params) -> Result<()>;
-    fn insert(&self, table: &str, values: Values<'_>) -> Result<()>;
-    /// Inserts a row unless there is one with its key.
-    fn insert_new(&self, table: &str, values: Values<'_>) -> Result<()>;
-    /// Inserts a record, and further values into the same row.
-    fn insert_record(&self, table: &str, record: &impl ToRow, more: Values<'_>) -> Result<()>;
-    fn upsert_record(&self, table: &str, key: &[&str], record: &impl ToRow, more: Values<'_>) -> Result<()>;
-    /// Inserts a row, or replaces these values in the one with the same `key` columns.
-    fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()>;
-    /// Replaces the values of a record in the rows with that key; returns how many there are.
-    fn update_record(&self, table: &str, record: &impl ToRow, key: Values<'_>) -> Result<usize>;
-}
-
-impl Changes for Connection {
     fn changed(&self, sql: &str, params: impl Params) -> Result<usize> {
-        Ok(self.prepare_cached(sql)?.execute(params)?)
+        Ok(self.connection().prepare_cached(sql)?.execute(params)?)
     }
 
     fn change(&self, sql: &str, params: impl Params) -> Result<()> {
@@ -116,39 +101,49 @@ impl Changes for Connection {
     }
 
     fn insert(&self, table: &str, values: Values<'_>) -> Result<()> {
-        insert_with(self, table, values, "")
+        self.insert_or(table, values, "")
     }
 
+    /// Inserts a row unless there is one with its key.
     fn insert_new(&self, table: &str, values: Values<'_>) -> Result<()> {
-        insert_with(self, table, values, " ON CONFLICT DO NOTHING")
+        self.insert_or(table, values, " ON CONFLICT DO NOTHING")
     }
 
+    fn insert_or(&self, table: &str, values: Values<'_>, on_conflict: &str) -> Result<()> {
+        let names: Vec<&str> = values.iter().map(|(name, _)| column(name)).collect();
+        let (names, marks) = (names.join(", "), vec!["?"; values.len()].join(", "));
+        let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks}){on_conflict}");
+        self.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))
+    }
+
+    /// Inserts a record, and further values into the same row.
     fn insert_record(&self, table: &str, record: &impl ToRow, more: Values<'_>) -> Result<()> {
-        let columns = record.columns();
-        self.insert(table, &joined(&columns, more))
+        self.insert(table, &joined(&record.columns(), more))
     }
 
-    fn upsert_record(&self, table: &str, key: &[&str], record: &impl ToRow, more: Values<'_>) -> Result<()> {
-        let columns = record.columns();
-        self.upsert(table, key, &joined(&columns, more))
-    }
-
+    /// Inserts a row, or replaces these values in the one with the same `key` columns.
     fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()> {
         let replaced = values.iter().map(|(name, _)| column(name)).filter(|name| !key.contains(name));
         let replaced: Vec<String> = replaced.map(|name| format!("{name} = excluded.{name}")).collect();
         let (key, replaced) = (key.join(", "), replaced.join(", "));
-        insert_with(self, table, values, &format!(" ON CONFLICT ({key}) DO UPDATE SET {replaced}"))
+        self.insert_or(table, values, &format!(" ON CONFLICT ({key}) DO UPDATE SET {replaced}"))
     }
 
+    fn upsert_record(&self, table: &str, key: &[&str], record: &impl ToRow, more: Values<'_>) -> Result<()> {
+        self.upsert(table, key, &joined(&record.columns(), more))
+    }
+
+    /// Replaces the values of a record in the rows with that key; returns how many there are.
     fn update_record(&self, table: &str, record: &impl ToRow, key: Values<'_>) -> Result<usize> {
         let columns = record.columns();
         let set: Vec<String> = columns.iter().map(|(name, _)| format!("{name} = ?")).collect();
         let wanted: Vec<String> = key.iter().map(|(name, _)| format!("{} = ?", column(name))).collect();
         let sql = format!("UPDATE {table} SET {} WHERE {}", set.join(", "), wanted.join(" AND "));
-        let values = columns.iter().map(|(_, value)| value as &dyn ToSql);
-        self.changed(&sql, params_from_iter(values.chain(key.iter().map(|(_, value)| *value))))
+        self.changed(&sql, params_from_iter(joined(&columns, key).iter().map(|(_, value)| value)))
     }
 }
+
+impl Changes for Connection {}
 
 /// The columns of a record and further values.
 fn joined<'v>(
@@ -157,13 +152,6 @@ fn joined<'v>(
 ) -> Vec<(&'v str, &'v dyn ToSql)> {
     let columns = columns.iter().map(|(name, value)| (*name, value as &dyn ToSql));
     columns.chain(more.iter().copied()).collect()
-}
-
-fn insert_with(conn: &Connection, table: &str, values: Values<'_>, conflict: &str) -> Result<()> {
-    let names: Vec<&str> = values.iter().map(|(name, _)| column(name)).collect();
-    let (names, marks) = (names.join(", "), vec!["?"; values.len()].join(", "));
-    let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks}){conflict}");
-    conn.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))
 }
 
 /// A row whose columns are read by name.
@@ -260,7 +248,7 @@ macro_rules! record {
 
 pub(super) use record;
 
-record!(TaskRef { task_id = "id", key, title via line });
+record!(TaskRef { task_id = "id", key, spec, name, title via line });
 
 /// A text that is shown on terminals in one line.
 pub(super) fn line(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {

@@ -14,7 +14,7 @@ const WANTED: &str = "(?1 IS NULL OR o.run_id = ?1) AND o.model <> 'none'";
 
 record!(Sums { attempts, done, cost_usd, duration_ms, without_cost, cost_estimated });
 record!(ModelSums { model, sums });
-record!(TaskSums { task_id = "id", key, title via line, status, models, sums });
+record!(TaskSums { task_id = "id", key, spec, name, title via line, status, models, sums });
 record!(CategorySums { category, failures, tasks });
 
 impl Store {
@@ -24,7 +24,7 @@ impl Store {
              GROUP BY o.model HAVING attempts > 0 OR sum(o.cost_usd) > 0 ORDER BY attempts DESC, o.model"
         );
         let tasks = format!(
-            "SELECT t.id, t.key, t.title, t.status,
+            "SELECT t.id, t.key, t.spec, t.name, t.title, t.status,
                     (SELECT json_group_array(model) FROM (
                         SELECT m.model FROM iteration_outcomes m WHERE m.task_id = t.id AND m.counted
                             AND m.model <> 'none' AND (?1 IS NULL OR m.run_id = ?1)

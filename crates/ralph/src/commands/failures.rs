@@ -174,7 +174,7 @@ fn outcome(row: &FailureRow) -> String {
 }
 
 fn name(row: &FailureRow) -> &str {
-    row.key.as_ref().map_or(row.task_id.as_str(), |key| key.as_str())
+    &row.name
 }
 
 /// A text of the database in one line.

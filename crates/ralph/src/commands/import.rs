@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use ralph_core::files::write_whole;
 use ralph_core::plan::import::{self, FoundPlan, ImportError};
 use ralph_core::plan::{Format, jsonl};
-use ralph_core::store::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, StoreError};
+use ralph_core::store::{
+    Author, GateEdit, ImportReport, ImportRequest, ImportedTask, ReplacedTask, StoreError,
+};
 use ralph_core::text::one_line;
 use serde_json::json;
 
@@ -25,7 +27,8 @@ const LISTED: usize = 20;
 ///
 /// The path is a file, a spec directory with tasks.md, or a directory with .planning. Importing the same file again adds new
 /// tasks and updates changed ones. Tasks that are no longer in the file stay in the plan, and finished tasks stay done.
-/// While Ralph runs, it keeps a file in the tasks-md format in sync; it does not write to files in other formats.
+/// Keys are unique within a file: where several files have a task 1.1, commands accept `spec:1.1`.
+/// While Ralph runs, it keeps the file in sync: it checks off what is done.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     ralph import specs/auth               a spec: tasks.md, .progress.md, .ralph-state.json\n  \
@@ -91,6 +94,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         "format": found.format.as_str(),
         "dry_run": args.dry_run,
         "added": report.added,
+        "replaced": report.replaced,
+        "kept_in_sync": found.format.is_written(),
         "updated": report.updated,
         "finished": report.finished,
         "unproven": report.unproven,
@@ -105,6 +110,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             output::note(format_args!("{}:{}: {}", found.path, note.line, note.text));
         }
         show(args, &found.path, &report);
+        if !found.format.is_written() {
+            output::note(format_args!(
+                "Ralph does not write to this format: {} will not show what is done",
+                found.path
+            ));
+        }
         if let Some(ungated) = lines::ungated(without_gate.len() as u64, without_gate) {
             output::note(ungated);
         }
@@ -140,6 +151,15 @@ pub fn import_plan(
 fn show(args: &Args, path: &str, report: &ImportReport) {
     let would = if args.dry_run { "would be " } else { "" };
     list('+', &report.added, args.dry_run);
+    for ReplacedTask { name, title, by_name, .. } in report.replaced.iter().take(LISTED) {
+        output::line(format_args!(
+            "  {by_name} is new work; the finished task of that key is now {name}  {}",
+            one_line(title, 80)
+        ));
+    }
+    if report.replaced.len() > LISTED {
+        output::line(format_args!("  … and {} more", report.replaced.len() - LISTED));
+    }
     list('~', &report.updated, false);
     list_gates(&report.gates_changed);
     list('✓', &report.finished, false);
@@ -205,7 +225,7 @@ fn refused(error: &ImportError) -> CommandError {
 fn clash(error: StoreError, path: &str) -> CommandError {
     match &error {
         StoreError::DuplicateKey { key, holder, .. } => CommandError::usage(format_args!(
-            "{path}: the key `{key}` is already used by {holder}, which comes from another file"
+            "{path}: the key `{key}` is already used by {holder}"
         ))
         .hint(format!("rename one of the keys, for example with `ralph task edit {holder} --key NEW`")),
         _ => error.into(),

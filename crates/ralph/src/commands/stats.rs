@@ -67,7 +67,7 @@ fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Va
     let tasks = stats.tasks.iter().map(|of| {
         let verified = standings.get(&of.task_id).is_some_and(|standing| standing.verified);
         let task = json!({
-            "task_id": of.task_id, "key": of.key, "title": of.title, "status": of.status,
+            "task_id": of.task_id, "key": of.key, "spec": of.spec, "title": of.title, "status": of.status,
             "verified": verified, "models": of.models,
         });
         with_sums(task, &of.sums)
@@ -156,7 +156,7 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
     for of in stats.tasks.iter().take(MOST_TASKS) {
         let [attempts, done, rate, cost, per_done] = figures(&of.sums);
         tasks.row([
-            of.key.as_ref().map_or(of.task_id.to_string(), ToString::to_string),
+            of.name.clone(),
             attempts,
             done,
             rate,

@@ -375,7 +375,7 @@ fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
         for task in &tasks {
             table.row([
                 task.id.to_string(),
-                task.key.as_ref().map(Key::to_string).unwrap_or_default(),
+                shown_key(task),
                 Standing::from(task).word(),
                 task.attempts.to_string(),
                 task.title.clone(),
@@ -383,6 +383,15 @@ fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
         }
         table.render()
     })
+}
+
+/// The key, with its spec where there are several.
+fn shown_key(task: &Task) -> String {
+    match &task.key {
+        Some(key) if task.name == task.id.as_str() => key.to_string(),
+        Some(_) => task.name.clone(),
+        None => String::new(),
+    }
 }
 
 fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
@@ -399,6 +408,7 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     let reason = reason.unwrap_or_default();
     let mut fields = vec![("id", task.id.to_string())];
     fields.extend(task.key.as_ref().map(|key| ("key", key.to_string())));
+    fields.extend(task.spec.as_ref().map(|spec| ("spec", spec.clone())));
     fields.push(("title", task.title.clone()));
     fields.push(("status", format!("{}{reason}", Standing::from(task).word())));
     fields.extend(task.phase.map(|phase| ("phase", phase.to_string())));
@@ -458,7 +468,7 @@ fn mark(dir: Option<&Path>, names: &Tasks, mark: Mark) -> CommandResult {
     let mut also = skipped_tasks(&workspace)?;
     also.retain(|task| !skipped.contains(task) && !tasks.iter().any(|marked| marked.id == task.id));
     if !also.is_empty() {
-        let names: Vec<String> = also.iter().map(|task| task.name().to_owned()).collect();
+        let names: Vec<String> = also.iter().map(|task| task.name.clone()).collect();
         output::line(format_args!("skipped with it: {}", few(&names, 20)));
     }
     Ok(ExitCode::SUCCESS)

@@ -121,6 +121,7 @@ pub struct Notice {
 pub struct NoticeTask {
     pub id: String,
     pub key: Option<String>,
+    pub spec: Option<String>,
     pub title: String,
 }
 
@@ -164,6 +165,7 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
         task: content.task.map(|task| NoticeTask {
             id: safe_line(task.task_id.as_str(), TITLE),
             key: task.key.as_ref().map(|key| safe_line(key.as_str(), TITLE)),
+            spec: task.spec.as_ref().map(|spec| safe_line(spec, TITLE)),
             title: safe_line(&task.title, TITLE),
         }),
         at: event.at,
@@ -254,8 +256,8 @@ fn blocked(task: &TaskRef, why: Vec<String>) -> Content<'_> {
 
 /// A task's name as it can be typed in a shell.
 fn typed(task: &TaskRef) -> &str {
-    let key = task.key.as_ref().map(|key| key.as_str());
-    key.filter(|key| shell_word(key) == *key).unwrap_or(task.task_id.as_str())
+    let name = Some(task.name()).filter(|name| shell_word(name) == *name);
+    name.unwrap_or(task.task_id.as_str())
 }
 
 /// How a finished plan is described; skipped and unverified tasks are not hidden behind "done".
@@ -314,6 +316,8 @@ pub fn sample(occasion: Occasion, at: Timestamp) -> RunEvent {
             task: TaskRef {
                 task_id: TaskId::from_stored("t-000000"),
                 key: Some(Key::from_stored("1.2")),
+                spec: None,
+                name: "1.2".to_owned(),
                 title: "Parse dates".to_owned(),
             },
             reason: "failed 5 times in a row".to_owned(),

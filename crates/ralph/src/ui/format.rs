@@ -215,10 +215,9 @@ pub fn history(attempts: &[Attempt]) -> String {
     let mut table =
         Table::new(["", "TASK", "ATTEMPT", "MODEL", "TIME", "COST", "STARTED", "MODEL CHOICE", "OUTCOME"]);
     for attempt in attempts {
-        let name = attempt.key.as_ref().map_or(attempt.task_id.as_str(), |key| key.as_str());
         table.row([
             style::outcome_mark(attempt.outcome, attempt.counted, attempt.verified),
-            name.to_owned(),
+            attempt.name.clone(),
             if attempt.counted {
                 attempt.attempt.to_string()
             } else {

@@ -74,7 +74,7 @@ fn str_07_deleting_a_task_takes_its_example_along() {
     project.add(&["Parse leap seconds", "--key", "a"]);
     project.ok(&["run", "--model", "haiku"]);
     project.ok(&["task", "delete", "a", "--yes"]);
-    let tables = ["task_docs", "task_terms", "task_trials"];
+    let tables = ["task_docs", "task_postings", "strategy_metrics"];
     for table in tables {
         let sql = format!("SELECT count(*) FROM {table}");
         let rows: u32 = project.database().query_row(&sql, [], |row| row.get(0)).unwrap();
@@ -174,7 +174,8 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     let believed: (usize, usize) = project
         .database()
         .query_row(
-            "SELECT tries, cost_count FROM model_beliefs WHERE agent = 'script' AND model = 'haiku'",
+            "SELECT belief ->> 'tries', belief ->> 'cost_count'
+             FROM (SELECT beliefs -> '$.agents.script.haiku' AS belief FROM totals)",
             [],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
@@ -196,14 +197,17 @@ fn str_09_every_strategy_teaches_the_adaptive_one() {
     project.ok(&["run"]);
     let database = project.database();
     let tries: Vec<(String, u32)> = database
-        .prepare("SELECT model, tries FROM model_beliefs ORDER BY model")
+        .prepare(
+            "SELECT key, value ->> 'tries' FROM totals, json_each(beliefs, '$.agents.script') ORDER BY key",
+        )
         .unwrap()
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .unwrap()
         .map(Result::unwrap)
         .collect();
     assert_eq!(tries, [("opus".to_owned(), 1), ("sonnet".to_owned(), 1)]);
-    let retries: f64 = database.query_row("SELECT tries FROM retry_beliefs", [], |row| row.get(0)).unwrap();
+    let retries = "SELECT beliefs ->> '$.retries[1]' FROM totals";
+    let retries: f64 = database.query_row(retries, [], |row| row.get(0)).unwrap();
     assert!((retries - 41.0).abs() < 1e-9, "{retries}");
 }
 

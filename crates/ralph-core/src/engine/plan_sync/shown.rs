@@ -1,5 +1,7 @@
 //! What the files of a spec are to show: boxes and blocks of `tasks.md`, lines of `.progress.md`, values of `.ralph-state.json`.
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::model::{Status, Task, TaskId};
 use crate::plan::DraftTask;
 use crate::plan::progress_md::{Completed, News};
@@ -21,7 +23,48 @@ pub(in crate::engine) struct LogNews {
     pub learnings: Vec<String>,
 }
 
-pub(super) fn log_of(tasks: &[FiledTask], records: &[&FixRecord], news: &LogNews) -> News {
+impl LogNews {
+    pub(super) fn is_empty(&self) -> bool {
+        self.task.is_none() && self.current.is_none() && self.learnings.is_empty()
+    }
+}
+
+/// How far a spec is, kept between looks: asking the store for ten thousand tasks takes longer than an attempt.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Standing {
+    places: HashMap<TaskId, usize>,
+    /// Tasks that are neither done nor skipped, in the order of the plan, and whether they are fixes.
+    open: BTreeMap<usize, bool>,
+}
+
+impl Standing {
+    pub(super) fn of(tasks: &[FiledTask]) -> Self {
+        let places = tasks.iter().enumerate().map(|(place, task)| (task.id.clone(), place));
+        let mut standing = Self { places: places.collect(), open: BTreeMap::new() };
+        tasks.iter().for_each(|task| standing.update(task));
+        standing
+    }
+
+    pub(super) fn update(&mut self, task: &FiledTask) {
+        let Some(place) = self.places.get(&task.id) else { return };
+        match task.status.satisfies() {
+            true => self.open.remove(place),
+            false => self.open.insert(*place, task.is_fix),
+        };
+    }
+
+    pub(super) fn has(&self, task: &TaskId) -> bool {
+        self.places.contains_key(task)
+    }
+}
+
+/// What goes into the log. `tasks` are those of which it may not tell yet.
+pub(super) fn log_of(
+    tasks: &[FiledTask],
+    standing: &Standing,
+    records: &[&FixRecord],
+    news: &LogNews,
+) -> News {
     let done = tasks.iter().filter(|task| task.status == Status::Done);
     let short = |hash: &String| hash.chars().take(7).collect::<String>();
     News {
@@ -32,10 +75,10 @@ pub(super) fn log_of(tasks: &[FiledTask], records: &[&FixRecord], news: &LogNews
                 commit: task.commit.as_ref().map(short),
             })
             .collect(),
-        current: news.current.clone().or_else(|| {
-            let finished = tasks.iter().all(|task| task.status.satisfies());
-            finished.then(|| "None: every task is done".to_owned())
-        }),
+        current: news
+            .current
+            .clone()
+            .or_else(|| standing.open.is_empty().then(|| "None: every task is done".to_owned())),
         fix_history: records
             .iter()
             .filter_map(|record| {
@@ -47,11 +90,12 @@ pub(super) fn log_of(tasks: &[FiledTask], records: &[&FixRecord], news: &LogNews
 }
 
 /// Where the spec stands. The index stays at a task while its fixes are at work.
-pub(super) fn state_of(tasks: &[FiledTask], records: &[&FixRecord]) -> StateNews {
-    let open = |task: &FiledTask| !task.is_fix && !task.status.satisfies();
+pub(super) fn state_of(standing: &Standing, records: &[&FixRecord]) -> StateNews {
+    let total = standing.places.len();
+    let mut open = standing.open.iter().filter(|(_, is_fix)| !**is_fix);
     StateNews {
-        task_index: Some(tasks.iter().position(open).unwrap_or(tasks.len())),
-        total_tasks: Some(tasks.len()),
+        task_index: Some(open.next().map_or(total, |(place, _)| *place)),
+        total_tasks: Some(total),
         fix_task_map: records
             .iter()
             .map(|record| {
@@ -67,13 +111,17 @@ pub(super) fn state_of(tasks: &[FiledTask], records: &[&FixRecord]) -> StateNews
 pub(super) struct Shown {
     pub(super) ticked: Vec<(TaskId, bool)>,
     pub(super) filed: Vec<(TaskId, String)>,
+    /// Tasks whose boxes were looked at.
+    pub(super) settled: Vec<FiledTask>,
 }
 
 /// How a task's box is to be, where it is not so.
 pub(super) fn mark_of(task: &FiledTask) -> Option<bool> {
     match (task.status, task.tick) {
         (Status::Done, Tick::Open | Tick::Unproven) => Some(true),
-        (Status::Done | Status::Skipped, _) | (_, Tick::Open | Tick::Unproven) => None,
+        // Who ticked it during an attempt may have been the agent.
+        (_, Tick::Unproven) => Some(false),
+        (Status::Done | Status::Skipped, _) | (_, Tick::Open) => None,
         (_, Tick::Ticked) => Some(false),
     }
 }
@@ -93,7 +141,7 @@ pub(super) fn block_of(unfiled: &UnfiledTask, spec: &Spec<'_>, folder: Option<&s
     let raw = spec.verify_field(&fix.original);
     let verify = raw.or_else(|| task.verify.as_ref().map(as_code));
     FixTask::new(
-        task.name().to_owned(),
+        task.key_or_id().to_owned(),
         &failure,
         &Original {
             files: &task.files,
@@ -107,7 +155,7 @@ pub(super) fn block_of(unfiled: &UnfiledTask, spec: &Spec<'_>, folder: Option<&s
 
 fn draft_of(task: &Task) -> DraftTask {
     DraftTask {
-        name: task.name().to_owned(),
+        name: task.key_or_id().to_owned(),
         named_by_author: true,
         title: task.title.clone(),
         description: task.description.clone(),

@@ -147,14 +147,13 @@ pub struct Tally {
 }
 
 /// Which kind an attempt is, by the counted tries of its task before it.
-pub fn kind_of_attempt(tries_before: u32) -> u32 {
-    tries_before.min(3)
+pub fn kind_of_attempt(tries_before: u32) -> usize {
+    usize::try_from(tries_before).unwrap_or(usize::MAX).min(3)
 }
 
 /// How often attempts like this one end done.
 pub fn base_rate(tries_before: u32, tally: Tally) -> f64 {
-    let kind = usize::try_from(kind_of_attempt(tries_before)).unwrap_or(0);
-    let belief = BELIEFS.get(kind).copied().unwrap_or(0.5);
+    let belief = BELIEFS.get(kind_of_attempt(tries_before)).copied().unwrap_or(0.5);
     let done = as_f64(tally.done.min(tally.attempts));
     (done + belief * BELIEF_ATTEMPTS) / (as_f64(tally.attempts) + BELIEF_ATTEMPTS)
 }

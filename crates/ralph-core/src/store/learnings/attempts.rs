@@ -12,14 +12,18 @@ use crate::memory::recall::duplicates::{WordSet, probe_tokens};
 use crate::memory::recall::upkeep::Merge;
 use crate::memory::recall::upkeep::{Tally, base_rate, kind_of_attempt};
 use crate::model::{ErrorType, Learning, LearningId, NewLearning, Outcome, Source, TaskId, Timestamp};
-use crate::store::sql::{Changes, Statements, bind, record};
+use crate::store::sql::{Changes, Json, Statements, bind};
 use crate::store::{Capture, Random, Result};
 
 /// Notes which learnings an attempt was shown; one that counts also judges them, once per task: its latest word stands.
 pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()> {
     let attempt = &capture.attempt;
     let counted_before = attempt.attempt.saturating_sub(1);
-    let expected = expected(tx, counted_before)?;
+    let mut rates: Vec<(u64, u64)> = tx.one("SELECT base_rates FROM totals", [])?;
+    let kind = kind_of_attempt(counted_before);
+    rates.resize(rates.len().max(kind + 1), (0, 0));
+    let (attempts, successes) = rates.get(kind).copied().unwrap_or_default();
+    let expected = base_rate(counted_before, Tally { attempts, done: successes });
     let done = attempt.outcome == Outcome::Done;
     // That Ralph died says nothing about what the agent was told, and a parent's own gate asked no agent.
     let lost = attempt.error_type == Some(ErrorType::Lost);
@@ -43,13 +47,9 @@ pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()>
             judge(tx, &heir, &attempt.task_id, done, expected)?;
         }
     }
-    if judges {
-        tx.change(
-            "INSERT INTO base_rates (tries_before, attempts, done) VALUES (:kind, 1, :done)
-             ON CONFLICT (tries_before) DO UPDATE
-             SET attempts = attempts + 1, done = done + excluded.done",
-            bind! { kind: kind_of_attempt(counted_before), done },
-        )?;
+    if let Some(rate) = rates.get_mut(kind).filter(|_| judges) {
+        *rate = (attempts + 1, successes + u64::from(done));
+        tx.change("UPDATE totals SET base_rates = ?1", [Json(&rates)])?;
     }
     Ok(())
 }
@@ -87,14 +87,6 @@ fn judge(tx: &Connection, learning: &LearningId, task: &TaskId, done: bool, expe
             judged: before.is_none(), expected: expected - of_before,
         },
     )
-}
-
-record!(Tally { attempts, done });
-
-fn expected(tx: &Connection, counted_before: u32) -> Result<f64> {
-    let sql = "SELECT attempts, done FROM base_rates WHERE tries_before = ?1";
-    let known = tx.first(sql, [kind_of_attempt(counted_before)])?;
-    Ok(base_rate(counted_before, known.unwrap_or_default()))
 }
 
 pub(in super::super) fn learn(

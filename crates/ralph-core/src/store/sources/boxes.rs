@@ -21,7 +21,7 @@ pub(super) fn tick_of(
     Ok(match (task.done, before, author) {
         (false, ..) => Tick::Open,
         (true, Tick::Unproven, _) => Tick::Unproven,
-        (true, Tick::Open, Author::Agent(at)) if known.is_some() => {
+        (true, Tick::Open, Author::Agent(at)) => {
             // Of the task it was at the verdict is known.
             let is_known = at.as_ref() == Some(id)
                 || tx.has("SELECT 1 FROM tasks WHERE id = ?1 AND status = 'done'", [id])?;
@@ -45,13 +45,12 @@ pub(super) enum Word {
     OpenChildren,
 }
 
-/// The file's word on whether a task is done. It finishes tasks and opens none.
+/// A person's word in the file on whether a task is done. It finishes tasks and opens none.
 pub(super) fn take_word(
     tx: &Connection,
     id: &TaskId,
     task: &DraftTask,
     known: Option<&Before>,
-    author: &Author,
     now: Timestamp,
 ) -> Result<Word> {
     let Some(word) = word_of(task) else {
@@ -69,9 +68,8 @@ pub(super) fn take_word(
     if status::has_open_children(tx, id)? {
         return Ok(Word::OpenChildren);
     }
-    match (word, author) {
-        (Status::Done, Author::Person) => status::set_done(tx, id, DoneBy::Person, now)?,
-        (Status::Done, Author::Agent(_)) => status::set_done(tx, id, DoneBy::Agent, now)?,
+    match word {
+        Status::Done => status::set_done(tx, id, DoneBy::Person, now)?,
         _ => status::set(tx, id, word, None, now)?,
     }
     fixes::skip_needless(tx, id, now)?;

@@ -5,13 +5,14 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::Connection;
 
 use super::boxes::{Word, take_parents_word, take_word, tick_of};
-use super::link::{has_other_tasks, link, put_in_order};
-use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, Tick};
+use super::link::{Known, has_other_tasks, link, put_in_order};
+use super::specs::{KeySpace, name_specs, show_specs};
+use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, ReplacedTask, Tick};
 use crate::files::digest;
-use crate::model::{Key, NewTask, Phase, TaskId, Timestamp};
-use crate::plan::DraftTask;
+use crate::model::{Key, NewTask, Phase, Task, TaskId, Timestamp};
+use crate::plan::{DraftTask, Format};
 use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
-use crate::store::{Random, Result, edit, fixes, plan, status};
+use crate::store::{Random, Result, StoreError, edit, fixes, plan, status};
 
 /// A task of the file as it was known before.
 pub(super) struct Before {
@@ -43,8 +44,11 @@ pub(super) fn import(
     random: Random<'_>,
 ) -> Result<ImportReport> {
     let source = source_of(tx, request, now)?;
-    let before: HashMap<String, Before> =
+    let keys = KeySpace::of(tx, Some(source))?;
+    let mut before: HashMap<String, Before> =
         tx.all("SELECT name, * FROM task_sources WHERE source_id = ?1", [source])?;
+    let digests: Vec<String> = request.draft.tasks.iter().map(digest_of).collect();
+    let replaced = replace_finished(tx, request, &digests, &mut before)?;
     let gone = gone(tx, source, request.asked_for)?;
     let (mut report, mut lists) = (ImportReport::default(), Lists::default());
     let mut position = edit::last_position(tx)?;
@@ -52,12 +56,11 @@ pub(super) fn import(
     let is_first = !has_other_tasks(tx, 0)?;
     let mut ids: HashMap<&str, TaskId> = HashMap::new();
     let mut touched: HashSet<&str> = HashSet::new();
-    for task in &request.draft.tasks {
+    for (task, digest) in request.draft.tasks.iter().zip(digests) {
         let name = task.name.as_str();
         if gone.contains(name) {
             continue;
         }
-        let digest = digest_of(task);
         let mut waiting: Option<WaitingGate> = None;
         let id = match before.get(name) {
             Some(known) => {
@@ -79,15 +82,21 @@ pub(super) fn import(
             }
             None if is_first => {
                 position += 1.0;
-                let id = edit::add_at(tx, &new_of(task), position, now, random)?;
+                let id = edit::add_at(tx, &new_of(task), &keys, position, now, random)?;
                 lists.added.push(id.clone());
                 id
             }
-            None => match unowned(tx, name)? {
+            None => match unowned(tx, request, task, source)? {
                 Some((_, false)) if request.author != Author::Person => continue,
                 // Ralph put it into the file and was killed before it could note so.
                 Some((id, true)) => id,
                 Some((id, false)) => {
+                    let KeySpace { source_id, spec, spec_shown } = &keys;
+                    tx.change(
+                        "UPDATE tasks SET source_id = :source_id, spec = :spec, spec_shown = :spec_shown
+                         WHERE id = :id",
+                        bind! { id, source_id, spec, spec_shown },
+                    )?;
                     let gate = rewrite(tx, &id, task, request.asked_for, now)?;
                     // An agent may have written the line in an earlier attempt.
                     if request.asked_for {
@@ -100,7 +109,7 @@ pub(super) fn import(
                     id
                 }
                 None => {
-                    let id = edit::add(tx, &new_of(task), now, random)?;
+                    let id = edit::add_to(tx, &new_of(task), &keys, now, random)?;
                     lists.added.push(id.clone());
                     id
                 }
@@ -122,20 +131,23 @@ pub(super) fn import(
         )?;
         ids.insert(name, id);
     }
-    link(tx, request, &before, &ids, &mut touched, now)?;
+    link(tx, request, &Known { before: &before, ids: &ids, replaced: &replaced }, &mut touched, now)?;
     if !is_first {
         put_in_order(tx, request.draft, &ids)?;
+        show_specs(tx)?;
     }
     fixes::import(tx, request.draft, request.fixes, &ids)?;
     take_words(tx, request, &before, &ids, &touched, now, &mut lists)?;
     status::settle(tx, now)?;
-    let sql = "SELECT t.id, coalesce(t.key, t.id) AS name, t.title, t.status, t.verified, t.done_by
+    note_due_boxes(tx, source)?;
+    let sql = "SELECT t.id, t.key, t.spec, t.name, t.title, t.status, t.verified, t.done_by
          FROM task_sources s JOIN tasks t ON t.id = s.task_id WHERE s.source_id = ?1";
     let shown: HashMap<TaskId, ImportedTask> = tx.all(sql, [source])?;
     let tasks = |ids: &[TaskId]| ids.iter().filter_map(|id| shown.get(id).cloned()).collect();
     let removed = before.iter().filter(|(name, _)| !ids.contains_key(name.as_str()));
     let removed: Vec<TaskId> = removed.map(|(_, known)| known.id.clone()).collect();
     let mut report = ImportReport {
+        replaced: replaced_tasks(tx, &replaced, &ids)?,
         added: tasks(&lists.added),
         updated: tasks(&lists.updated),
         finished: tasks(&lists.finished),
@@ -165,14 +177,13 @@ fn take_words(
             continue;
         };
         let known = before.get(task.name.as_str());
-        let believed = request.author == Author::Person || known.is_none();
-        if !believed {
+        if request.author != Author::Person {
             let sql = "SELECT 1 FROM task_sources WHERE task_id = ?1 AND ticked = 2";
-            if known.is_some_and(|known| known.tick == Tick::Open) && tx.has(sql, [id])? {
+            if known.is_none_or(|known| known.tick == Tick::Open) && tx.has(sql, [id])? {
                 lists.unproven.push(id.clone());
             }
         } else {
-            match take_word(tx, id, task, known, &request.author, now)? {
+            match take_word(tx, id, task, known, now)? {
                 Word::Taken if known.is_some() => lists.finished.push(id.clone()),
                 // In a file that is new the open boxes below say as much as the ticked one above them.
                 Word::OpenChildren if known.is_some() => parents.push((id, task)),
@@ -248,7 +259,93 @@ fn source_of(tx: &Connection, request: &ImportRequest<'_>, now: Timestamp) -> Re
         path: request.path, format: request.format, imported_at: now, digest: request.digest,
     };
     tx.upsert("sources", &["path"], values)?;
-    tx.one("SELECT id FROM sources WHERE path = ?1", [request.path])
+    let (id, spec): (i64, String) = tx.one("SELECT id, spec FROM sources WHERE path = ?1", [request.path])?;
+    if spec.is_empty() {
+        name_specs(tx)?;
+    }
+    Ok(id)
+}
+
+/// Finds new work under the key of a task that is finished, and frees the key for it. The old task stays in the plan, under its
+/// key with a number. Returns the old tasks by the names that the file uses.
+fn replace_finished<'d>(
+    tx: &Connection,
+    request: &ImportRequest<'d>,
+    digests: &[String],
+    before: &mut HashMap<String, Before>,
+) -> Result<HashMap<&'d str, TaskId>> {
+    let mut replaced = HashMap::new();
+    for (task, digest) in request.draft.tasks.iter().zip(digests) {
+        let Some(known) = before.get(&task.name) else {
+            continue;
+        };
+        let is_unchanged = known.digest == *digest || known.digest.is_empty();
+        if is_unchanged || task.done || task.skipped || !is_new_work(&plan::known(tx, &known.id)?, task) {
+            continue;
+        }
+        let id = known.id.clone();
+        tx.change("DELETE FROM task_sources WHERE task_id = ?1", [&id])?;
+        tx.change("DELETE FROM due_boxes WHERE task_id = ?1", [&id])?;
+        let key: Option<Key> = tx.one("SELECT key FROM tasks WHERE id = ?1", [&id])?;
+        if let Some(key) = key {
+            let mut number = 1;
+            while tx.has(
+                "SELECT 1 FROM tasks WHERE key = :key
+                     AND source_id IS (SELECT source_id FROM tasks WHERE id = :id)",
+                bind! { id, key: format!("{key}#{number}") },
+            )? {
+                number += 1;
+            }
+            let key = format!("{key}#{number}");
+            tx.change("UPDATE tasks SET key = :key WHERE id = :id", bind! { id, key })?;
+        }
+        before.remove(&task.name);
+        replaced.insert(task.name.as_str(), id);
+    }
+    Ok(replaced)
+}
+
+/// Whether an open box is about something else than the finished task that had its key: its title and its text are new.
+fn is_new_work(old: &Task, new: &DraftTask) -> bool {
+    let words = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let (old_text, new_text) = (words(&old.description), words(&new.description));
+    let has_no_text = old_text.is_empty() && new_text.is_empty();
+    old.status.satisfies() && words(&old.title) != words(&new.title) && (has_no_text || old_text != new_text)
+}
+
+fn replaced_tasks(
+    tx: &Connection,
+    replaced: &HashMap<&str, TaskId>,
+    ids: &HashMap<&str, TaskId>,
+) -> Result<Vec<ReplacedTask>> {
+    let mut tasks = Vec::new();
+    for (name, old) in replaced {
+        if let Some(new) = ids.get(name) {
+            let (old, new) = (plan::known(tx, old)?, plan::known(tx, new)?);
+            tasks.push(ReplacedTask {
+                id: old.id,
+                name: old.name,
+                title: old.title,
+                by: new.id,
+                by_name: new.name,
+            });
+        }
+    }
+    tasks.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(tasks)
+}
+
+/// Remembers whose boxes are not as the tasks stand.
+fn note_due_boxes(tx: &Connection, source: i64) -> Result<()> {
+    tx.change(
+        "INSERT INTO due_boxes (task_id, source_id)
+         SELECT t.id, s.source_id FROM task_sources s JOIN tasks t ON t.id = s.task_id
+         WHERE s.source_id = ?1 AND ((t.status = 'done') <> (s.ticked = 1) OR s.ticked = 2)
+         ON CONFLICT DO NOTHING",
+        [source],
+    )
 }
 
 /// What a person deleted from the plan though the file has it; forgotten where a person asks for the file anew.
@@ -259,7 +356,7 @@ fn gone(tx: &Connection, source: i64, asked_for: bool) -> Result<HashSet<String>
     tx.all("SELECT name FROM source_gone WHERE source_id = ?1", [source])
 }
 
-record!(ImportedTask { id, name, title, status, verified, done_by });
+record!(ImportedTask { id, key, spec, name, title, status, verified, done_by });
 record!(Before { id = "task_id", tick = "ticked", digest, after, waiting via waiting });
 
 fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
@@ -267,21 +364,39 @@ fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
     waits.then(|| row.get("waiting_gate")).transpose()
 }
 
-/// A task of that name that no file has, and whether Ralph made it: a fix task, or one that an agent asked for. Others
-/// are the file's from now on.
-fn unowned(tx: &Connection, name: &str) -> Result<Option<(TaskId, bool)>> {
-    let sql = "SELECT id, made FROM (SELECT id, key,
-             EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id)
-                 OR EXISTS (SELECT 1 FROM changed_in i WHERE i.task_id = t.id) AS made
-         FROM tasks t WHERE (key = ?1 OR id = ?1)
-             AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id))
-         WHERE key = ?1 OR NOT made LIMIT 1";
-    tx.first(sql, [name])
+/// A task of that name that stands in no file yet, and whether Ralph made it for this file: a fix task, or one that an agent
+/// asked for. A task that a person added is the file's from now on if the file means the same task: an export that comes back,
+/// or one of the same title.
+fn unowned(
+    tx: &Connection,
+    request: &ImportRequest<'_>,
+    task: &DraftTask,
+    source: i64,
+) -> Result<Option<(TaskId, bool)>> {
+    let is_export = request.format == Format::Lines.as_str();
+    let (name, title) = (&task.name, &task.title);
+    let sql = "SELECT id, source_id IS NOT NULL FROM tasks t
+         WHERE (key = :name AND source_id = :source
+                 OR source_id IS NULL AND (:is_export AND id = :name
+                     OR key = :name AND (:is_export OR title = :title)))
+             AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id)
+         ORDER BY source_id IS NULL LIMIT 1";
+    if let Some(found) = tx.first(sql, bind! { name, title, source, is_export })? {
+        return Ok(Some(found));
+    }
+    let sql = "SELECT id FROM tasks WHERE (key = :name OR name = :name) AND title = :title
+             AND source_id IS NOT NULL AND source_id <> :source LIMIT 1";
+    match tx.first(sql, bind! { name, title, source })? {
+        Some(holder) if is_export => {
+            Err(StoreError::DuplicateKey { key: name.clone(), holder, title: title.clone() })
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The open tasks of the file that have no gate of their own. Parents are done by their children.
 fn without_gate(tx: &Connection, source: i64) -> Result<Vec<String>> {
-    let sql = "SELECT coalesce(t.key, t.id) FROM task_sources s JOIN tasks t ON t.id = s.task_id
+    let sql = "SELECT t.name FROM task_sources s JOIN tasks t ON t.id = s.task_id
          WHERE s.source_id = ?1 AND t.verify IS NULL AND t.child_count = 0
              AND t.status IN ('pending', 'in_progress', 'blocked') ORDER BY t.position";
     tx.all(sql, [source])

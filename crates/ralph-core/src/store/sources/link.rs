@@ -11,15 +11,23 @@ use crate::plan::{Draft, Format};
 use crate::store::sql::Statements;
 use crate::store::{Result, edit, plan, status};
 
+/// What is known of the tasks of a file, by the names that it uses.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'k> {
+    pub before: &'k HashMap<String, Before>,
+    pub ids: &'k HashMap<&'k str, TaskId>,
+    /// Finished tasks whose place another one took.
+    pub replaced: &'k HashMap<&'k str, TaskId>,
+}
+
 pub(super) fn link<'d>(
     tx: &Connection,
     request: &ImportRequest<'d>,
-    before: &HashMap<String, Before>,
-    ids: &HashMap<&str, TaskId>,
+    known: &Known<'_>,
     touched: &mut HashSet<&'d str>,
     now: Timestamp,
 ) -> Result<()> {
-    let draft = request.draft;
+    let (draft, Known { before, ids, replaced }) = (request.draft, *known);
     // Only formats that nest can take a task out of its parent.
     let nests = request.format != Format::TasksMd.as_str();
     let made = made_by_ralph(tx, ids)?;
@@ -42,7 +50,13 @@ pub(super) fn link<'d>(
         }
         let none = Vec::new();
         let old = before.get(&task.name).map_or(&none, |known| &known.after);
-        let old = without_made(old, draft, &made);
+        let mut old = without_made(old, draft, &made);
+        for name in &old {
+            if let Some(replaced) = replaced.get(name) {
+                edit::no_longer_depend(tx, id, replaced)?;
+            }
+        }
+        old.retain(|name| !replaced.contains_key(name));
         let new = without_made(&task.after, draft, &made);
         for name in old.iter().filter(|name| !new.contains(name)) {
             let blocker = before.get(*name).map(|known| &known.id);

@@ -3,14 +3,17 @@
 mod boxes;
 mod import;
 mod link;
+mod specs;
 
 use rusqlite::Connection;
 use rusqlite::types::{FromSqlResult, ToSqlOutput, ValueRef};
 use serde::Serialize;
 
+pub(super) use specs::{KeySpace, name_specs};
+
 use super::sql::{Changes, Column, Statements, bind, record};
 use super::{Durability, FixText, Random, Result, Store, fixes, plan};
-use crate::model::{DoneBy, Status, Task, TaskId, Timestamp};
+use crate::model::{DoneBy, Key, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
 use crate::signals::ChangeKind;
 
@@ -53,7 +56,7 @@ pub enum Tick {
     Open,
     /// Ticked, and believed or made so by Ralph.
     Ticked,
-    /// Ticked while an agent was at work: left as it is, and not believed.
+    /// Ticked while an agent was at work: not believed, and taken back.
     Unproven,
 }
 
@@ -67,6 +70,8 @@ pub struct KeptFixes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImportedTask {
     pub id: TaskId,
+    pub key: Option<Key>,
+    pub spec: Option<String>,
     pub name: String,
     pub title: String,
     pub status: Status,
@@ -74,6 +79,17 @@ pub struct ImportedTask {
     pub verified: bool,
     /// What it rests on, where it is done and that was recorded.
     pub done_by: Option<DoneBy>,
+}
+
+/// A finished task whose key the file uses for something new.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReplacedTask {
+    pub id: TaskId,
+    pub name: String,
+    pub title: String,
+    /// The new task.
+    pub by: TaskId,
+    pub by_name: String,
 }
 
 /// Another gate for a task than the one it had.
@@ -96,6 +112,8 @@ pub struct WaitingGate {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     pub added: Vec<ImportedTask>,
+    /// Finished tasks whose key is now that of a new task.
+    pub replaced: Vec<ReplacedTask>,
     /// Tasks whose text or dependencies changed.
     pub updated: Vec<ImportedTask>,
     /// Tasks that the file now calls done.
@@ -145,6 +163,18 @@ pub struct UnfiledTask {
     pub side: Side,
     /// What was asked for, where it is a fix task.
     pub fix: Option<FixText>,
+}
+
+/// What a file shows after Ralph wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownFile<'a> {
+    pub digest: &'a str,
+    /// Whose boxes were ticked or opened.
+    pub ticked: &'a [(TaskId, bool)],
+    /// Tasks that it has got, with the names it calls them.
+    pub filed: &'a [(TaskId, String)],
+    /// Tasks whose boxes are as they should be now.
+    pub settled: &'a [FiledTask],
 }
 
 /// Where a block goes, seen from the task it belongs to.
@@ -203,10 +233,15 @@ impl Store {
 
     /// Gates that wait for a person to import their file, in plan order.
     pub fn waiting_gates(&self) -> Result<Vec<WaitingGate>> {
-        let sql = "SELECT t.id, coalesce(t.key, t.id) AS name, t.verify, s.waiting_gate, f.path
+        let sql = "SELECT t.id, t.name, t.verify, s.waiting_gate, f.path
              FROM task_sources s JOIN tasks t ON t.id = s.task_id JOIN sources f ON f.id = s.source_id
              WHERE s.gate_waits ORDER BY t.position";
         self.all(sql, [])
+    }
+
+    /// Tasks of a file whose box may have to change.
+    pub fn due_boxes(&self, source: i64) -> Result<Vec<FiledTask>> {
+        self.all(&format!("{FILED} JOIN due_boxes d ON d.task_id = t.id WHERE d.source_id = ?1"), [source])
     }
 
     pub fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>> {
@@ -234,23 +269,25 @@ impl Store {
         })
     }
 
-    /// Notes what a file shows now: its digest, whose boxes are ticked or not, and which tasks it has got.
-    pub fn note_filed(
-        &mut self,
-        source: i64,
-        digest: &str,
-        ticked: &[(TaskId, bool)],
-        filed: &[(TaskId, String)],
-    ) -> Result<()> {
+    /// Notes what a file shows now.
+    pub fn note_filed(&mut self, source: i64, shown: &ShownFile<'_>) -> Result<()> {
         self.write(Durability::Process, |tx| {
+            let digest = shown.digest;
             tx.change("UPDATE sources SET digest = :digest WHERE id = :source", bind! { source, digest })?;
-            for (id, name) in filed {
+            for (id, name) in shown.filed {
                 let values = bind! { task_id: id, source_id: source, name };
                 tx.insert_new("task_sources", values)?;
             }
-            for (id, ticked) in ticked {
+            for (id, ticked) in shown.ticked {
                 let sql = "UPDATE task_sources SET ticked = :ticked WHERE task_id = :id";
                 tx.change(sql, bind! { id, ticked })?;
+            }
+            for task in shown.settled {
+                let (id, status) = (&task.id, task.status);
+                // Somebody may have changed the task since.
+                let sql = "DELETE FROM due_boxes WHERE task_id = :id
+                         AND :status = (SELECT status FROM tasks WHERE id = :id)";
+                tx.change(sql, bind! { id, status })?;
             }
             Ok(())
         })

@@ -10,10 +10,10 @@ use super::{Store, explain};
 use crate::files::{Links, open};
 use crate::model::Timestamp;
 use crate::store::sql::Statements;
-use crate::store::{Result, StoreError, status};
+use crate::store::{Result, StoreError, sources, status};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
-const STEPS: [&str; 21] = [
+pub(in crate::store) const STEPS: [&str; 23] = [
     include_str!("../../../migrations/sqlite/0001_v1.sql"),
     include_str!("../../../migrations/sqlite/0002_plan.sql"),
     include_str!("../../../migrations/sqlite/0003_attempts.sql"),
@@ -34,6 +34,8 @@ const STEPS: [&str; 21] = [
     include_str!("../../../migrations/sqlite/0018_verified.sql"),
     include_str!("../../../migrations/sqlite/0019_waiting_gates.sql"),
     include_str!("../../../migrations/sqlite/0020_stopped.sql"),
+    include_str!("../../../migrations/sqlite/0021_fewer_pages.sql"),
+    include_str!("../../../migrations/sqlite/0022_keys_per_file.sql"),
     include_str!("../../../migrations/sqlite/0023_plan_sessions.sql"),
 ];
 
@@ -67,7 +69,8 @@ pub(super) fn run(store: &mut Store) -> Result<()> {
         keep_copy(&store.conn, &store.path, version)?;
     }
     apply(&mut store.conn).map_err(|error| explain(&store.path, error))?;
-    store.read(settle_parents)
+    store.read(settle_parents)?;
+    store.read(sources::name_specs)
 }
 
 /// A copy that `VACUUM INTO` made has no write-ahead log until it is told to.

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Transaction, TransactionBehavior};
 
+#[cfg(test)]
+pub(super) use migrate::STEPS;
+
 pub use files::{Rescued, has_wal, rescued, rescued_since, restore_command, wal_path};
 
 use super::sql::{Changes, Statements};

@@ -1,21 +1,30 @@
 //! Old files, new files, files from the future.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 
+use crate::adaptive::Beliefs;
 use crate::engine::recall;
 use crate::memory::recall::{RecallPolicy, RecallQuery};
-use crate::model::{Cost, DoneBy, RunId, Status, Timestamp};
-use crate::store::Store;
-use crate::store::{Scope, StoreError};
+use crate::model::{Cost, Difficulty, DoneBy, RunId, Status, TaskId, Timestamp};
+use crate::store::sqlite::STEPS;
+use crate::store::{Scope, Store, StoreError};
 
-const V1: &str = include_str!("../../../migrations/sqlite/0001_v1.sql");
-
-/// A version-1 file as an earlier Ralph left it.
-fn old_file(path: &std::path::Path, fill: &str) {
+/// A file as an earlier Ralph left it.
+fn file_of_version(path: &Path, version: usize, fill: &str) -> Connection {
     let conn = Connection::open(path).unwrap();
-    conn.execute_batch(V1).unwrap();
+    conn.pragma_update(None, "foreign_keys", "OFF").unwrap();
+    for step in STEPS.iter().take(version) {
+        conn.execute_batch(step).unwrap();
+    }
     conn.execute_batch(fill).unwrap();
-    conn.pragma_update(None, "user_version", 1).unwrap();
+    conn.pragma_update(None, "user_version", version).unwrap();
+    conn
+}
+
+fn old_file(path: &Path, fill: &str) {
+    drop(file_of_version(path, 1, fill));
 }
 
 #[test]
@@ -234,16 +243,7 @@ fn sch_13_a_newer_version_that_still_waits_in_the_log_is_seen_and_left_alone() {
 fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
-    let conn = Connection::open(&path).unwrap();
-    for step in [
-        V1,
-        include_str!("../../../migrations/sqlite/0002_plan.sql"),
-        include_str!("../../../migrations/sqlite/0003_attempts.sql"),
-    ] {
-        conn.execute_batch(step).unwrap();
-    }
-    conn.execute_batch(
-        "INSERT INTO tasks (id, title, created_at, updated_at, position)
+    let fill = "INSERT INTO tasks (id, title, created_at, updated_at, position)
              VALUES ('t-000001', 'a', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', 1);
          WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
          INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms,
@@ -253,11 +253,8 @@ fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
          INSERT INTO learnings (id, category, content, relevance_tags, created_at, helpful)
              SELECT printf('l-%06x', i), 'other', 'about widget' || i || ' and its parser', '[\"Widgets\"]',
                  '2026-01-01T00:00:00Z', 2 FROM n;
-         UPDATE learnings SET pruned_at = created_at WHERE id = 'l-000002';",
-    )
-    .unwrap();
-    conn.pragma_update(None, "user_version", 3).unwrap();
-    drop(conn);
+         UPDATE learnings SET pruned_at = created_at WHERE id = 'l-000002';";
+    drop(file_of_version(&path, 3, fill));
 
     let store = Store::open(&path).unwrap();
     assert_eq!(store.learning_counts().unwrap().active, 2999);
@@ -267,9 +264,9 @@ fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
     let (_, best) = found.chosen().next().unwrap();
     assert_eq!((best.id.as_str(), best.record.helpful), ("l-00004d", 2));
     let count = |sql: &str| -> i64 { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
-    assert_eq!(count("SELECT attempts FROM base_rates WHERE tries_before = 0"), 1);
-    assert_eq!(count("SELECT attempts FROM base_rates WHERE tries_before = 3"), 2997);
-    assert_eq!(count("SELECT done FROM base_rates WHERE tries_before = 3"), 999);
+    assert_eq!(count("SELECT base_rates ->> '$[0][0]' FROM totals"), 1);
+    assert_eq!(count("SELECT base_rates ->> '$[3][0]' FROM totals"), 2997);
+    assert_eq!(count("SELECT base_rates ->> '$[3][1]' FROM totals"), 999);
     assert_eq!(count("SELECT documents FROM learning_tags WHERE tag = 'widgets'"), 2999);
     assert!(dir.path().join("progress.db.v3.bak").exists());
 }
@@ -278,34 +275,7 @@ fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
 fn an_older_file_knows_which_costs_nobody_told() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
-    drop(Store::create(&path).unwrap());
-    let conn = Connection::open(&path).unwrap();
-    // As version 11 left it.
-    conn.execute_batch(
-        "DROP TRIGGER outcomes_added; DROP TRIGGER outcomes_removed;
-         ALTER TABLE runs DROP COLUMN expires_at; ALTER TABLE runs DROP COLUMN cost_unknown;
-         ALTER TABLE totals DROP COLUMN cost_unknown;
-         DROP TABLE left_work; DROP TABLE first_looks;
-         ALTER TABLE claims DROP COLUMN commit_intent;
-         DROP TABLE learning_batches;
-         DROP TABLE hook_processes; DROP TRIGGER tasks_gate_changed; DROP TABLE gate_changes;
-         ALTER TABLE task_sources DROP COLUMN gate_waits;
-         ALTER TABLE task_sources DROP COLUMN waiting_gate; ALTER TABLE runs DROP COLUMN stop_sent;
-         ALTER TABLE strategy_metrics DROP COLUMN attempts_used;
-         ALTER TABLE strategy_metrics DROP COLUMN breaker_forgave;
-         DROP TRIGGER estimates_added; DROP TRIGGER estimates_removed;
-         ALTER TABLE iteration_outcomes DROP COLUMN cost_estimated;
-         ALTER TABLE runs DROP COLUMN cost_estimated; ALTER TABLE spending DROP COLUMN cost_estimated;
-         ALTER TABLE totals DROP COLUMN cost_estimated; ALTER TABLE runs DROP COLUMN defaults_revision;
-         DROP TRIGGER tasks_verified; DROP TRIGGER tasks_verified_removed; DROP TRIGGER tasks_reopened;
-         ALTER TABLE tasks DROP COLUMN done_by; ALTER TABLE tasks DROP COLUMN verified;
-         ALTER TABLE task_counts DROP COLUMN verified;
-         CREATE TRIGGER outcomes_added AFTER INSERT ON iteration_outcomes BEGIN
-             UPDATE totals SET attempts = attempts + new.counted, cost_usd = cost_usd + coalesce(new.cost_usd, 0);
-         END;
-         CREATE TRIGGER outcomes_removed AFTER DELETE ON iteration_outcomes BEGIN
-             UPDATE totals SET attempts = attempts - old.counted, cost_usd = cost_usd - coalesce(old.cost_usd, 0);
-         END;
+    let fill = "
          INSERT INTO tasks (id, title, created_at, updated_at, position)
              VALUES ('t-000001', 'a', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', 1);
          INSERT INTO runs (id, started_at, settings, host, pid, pid_started, cost_usd)
@@ -315,11 +285,8 @@ fn an_older_file_knows_which_costs_nobody_told() {
              VALUES ('t-000001', 1, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 1, 1, 'r-1', 'x', 0.5),
                     ('t-000001', 2, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 2, 1, 'r-1', 'x', NULL),
                     ('t-000001', 3, 'm', '2026-01-01T00:00:00Z', 1, 'error', 'spawn', 3, 0, 'r-1', 'x', NULL),
-                    ('t-000001', 4, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 3, 1, 'r-1', NULL, NULL);",
-    )
-    .unwrap();
-    conn.pragma_update(None, "user_version", 11).unwrap();
-    drop(conn);
+                    ('t-000001', 4, 'm', '2026-01-01T00:00:00Z', 1, 'failed', NULL, 3, 1, 'r-1', NULL, NULL);";
+    drop(file_of_version(&path, 11, fill));
     let store = Store::open(&path).unwrap();
     let run = store.run(&RunId::from_stored("r-1")).unwrap().unwrap();
     assert_eq!(run.cost, Cost::new(0.5, 1));
@@ -352,16 +319,9 @@ fn sch_11_what_a_killed_migration_left_is_deleted_by_the_next() {
 fn an_older_file_shows_what_its_recorded_gates_verified() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
-    drop(Store::create(&path).unwrap());
-    let conn = Connection::open(&path).unwrap();
-    // As version 17 left it.
-    conn.execute_batch(
-        "DROP TRIGGER tasks_verified; DROP TRIGGER tasks_verified_removed; DROP TRIGGER tasks_reopened;
-         ALTER TABLE tasks DROP COLUMN done_by; ALTER TABLE tasks DROP COLUMN verified;
-         ALTER TABLE task_counts DROP COLUMN verified;
-         INSERT INTO sources (id, path, format, imported_at) VALUES (1, 'tasks.md', 'tasks_md', '2026-01-01T00:00:00Z');",
-    )
-    .unwrap();
+    let fill = "INSERT INTO sources (id, path, format, imported_at)
+         VALUES (1, 'tasks.md', 'tasks_md', '2026-01-01T00:00:00Z');";
+    let conn = file_of_version(&path, 17, fill);
     let mut place = 0;
     let mut add = |key: &str,
                    status: &str,
@@ -413,14 +373,12 @@ fn an_older_file_shows_what_its_recorded_gates_verified() {
         .unwrap();
     }
     conn.execute_batch(
-        "ALTER TABLE task_sources DROP COLUMN waiting_gate; ALTER TABLE runs DROP COLUMN stop_sent;
-         INSERT INTO task_sources (task_id, source_id, name, ticked) VALUES ('t-ticked', 1, 'ticked', 1);
+        "INSERT INTO task_sources (task_id, source_id, name, ticked) VALUES ('t-ticked', 1, 'ticked', 1);
          INSERT INTO run_events (run_id, seq, at, type, json) VALUES
              ('r-1', 1, '2026-01-01T00:00:00Z', 'parent_gate', 'no json'),
              ('r-1', 2, '2026-01-01T00:00:00Z', 'parent_gate', '{\"task_id\":\"t-own\",\"passed\":true}');",
     )
     .unwrap();
-    conn.pragma_update(None, "user_version", 17).unwrap();
     drop(conn);
     let store = Store::open(&path).unwrap();
     for (key, verified, by) in [
@@ -444,4 +402,70 @@ fn an_older_file_shows_what_its_recorded_gates_verified() {
     let counts = store.counts().unwrap();
     // gated, both, both.1, mixed.1 and own.
     assert_eq!((counts.done, counts.verified), (13, 5));
+}
+
+#[test]
+fn a_version_20_file_keeps_its_counters_events_and_beliefs() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    let shares = "[1,2,3,4,5,6,7,8,9,8,7,6,5,4,3,2,1]";
+    let fill = format!(
+        "INSERT INTO tasks (id, title, status, created_at, updated_at, position, verified) VALUES
+             ('t-1', 'a', 'done', '', '', 1, 1), ('t-2', 'b', 'pending', '', '', 2, 0),
+             ('t-3', 'c', 'blocked', '', '', 3, 0), ('t-4', 'd', 'pending', '', '', 4, 0);
+         INSERT INTO claims (task_id, run_id, worker, host, pid, pid_started, token, claimed_at, heartbeat_at,
+                 expires_at, purpose) VALUES ('t-4', 'r-b', 'w', 'h', 1, 'x', 'k', '', '', '', 'attempt');
+         INSERT INTO runs (id, started_at, settings, host, pid, pid_started) VALUES
+             ('r-b', '2026-01-01T00:00:00Z', '', 'h', 1, 'x'), ('r-a', '2026-01-02T00:00:00Z', '', 'h', 1, 'x');
+         INSERT INTO run_events (run_id, seq, at, type, json) VALUES ('r-a', 1, '', 'a1', ''),
+             ('r-a', 7, '', 'a7', ''), ('r-b', 2, '', 'b2', ''), ('r-gone', 3, '', 'gone', '');
+         INSERT INTO base_rates VALUES (1, 5, 4);
+         INSERT INTO model_beliefs VALUES ('x', 'm', 1.25, 0.5, 7, 1, 2, -0.5, 3.0, ''), ('y', 'm', 2, 1, 9, 0, 0, 0, 0, '');
+         INSERT INTO difficulty_beliefs VALUES ('easy', '{shares}', 4, 2.5), ('hard', '', 1, 1.0);
+         INSERT INTO retry_beliefs VALUES (1, 6, 44);
+         INSERT INTO strategy_metrics (task_id, total_attempts, suggested_model) VALUES ('t-1', 3, 'm');
+         INSERT INTO task_trials VALUES ('t-1', 'l', 2, 0), ('t-1', 'm', 0, 1);
+         INSERT INTO task_docs (task_id, title, words, files, terms) VALUES
+             ('t-1', 'leap parser', 'leap parser', '[\"a.rs\"]', '[\"leap\",\"parser\"]'),
+             ('t-2', 'parser', 'parser', '[]', '[\"parser\"]');
+         INSERT INTO breaker_streak (task_id, root_id, coarse, gave_up) VALUES ('t-3', 't-3', 'c', 1);"
+    );
+    drop(file_of_version(&path, 20, &fill));
+    let store = Store::open(&path).unwrap();
+    let counts = store.counts().unwrap();
+    assert_eq!((counts.pending, counts.in_progress, counts.done, counts.verified), (1, 1, 1, 1));
+    assert_eq!((counts.blocked, counts.total), (1, 4));
+    let kinds = |run: &str, after| -> Vec<String> {
+        let events = store.some_events(&RunId::from_stored(run), after, 9).unwrap();
+        events.into_iter().map(|event| event.kind).collect()
+    };
+    assert_eq!((kinds("r-a", 0), kinds("r-a", 1)), (vec!["a1".into(), "a7".into()], vec!["a7".into()]));
+    assert_eq!((kinds("r-b", 0), kinds("r-gone", 0)), (vec!["b2".into()], vec!["gone".into()]));
+    let beliefs = store.beliefs("x").unwrap();
+    let model = &beliefs.models["m"];
+    assert_eq!((beliefs.models.len(), model.tries, model.cost_zeros, model.cost_count), (1, 7, 1, 2));
+    assert_eq!((model.ability, model.cost_mean, model.cost_squares), (1.25, -0.5, 3.0));
+    assert_eq!((beliefs.retry_successes, beliefs.retry_tries), (6.0, 44.0));
+    let easy = beliefs.bucket(Some(Difficulty::Easy)).unwrap();
+    assert_eq!((easy.tasks.len(), easy.tasks[8], easy.cost_count, easy.cost_sum), (17, 9.0, 4, 2.5));
+    assert_eq!(beliefs.bucket(Some(Difficulty::Hard)), Beliefs::default().bucket(Some(Difficulty::Hard)));
+    let terms = ["leap", "parser", "none"].map(String::from);
+    let frequencies = store.frequencies(&terms).unwrap();
+    assert_eq!((frequencies.tasks, frequencies.with["parser"], frequencies.with.len()), (2, 2, 2));
+    let lookup = [("leap".to_owned(), 1.0)];
+    let tried = store.tried(&lookup, &TaskId::from_stored("t-2"), 9).unwrap();
+    assert_eq!((tried.len(), tried[0].files.len()), (1, 1));
+    let neighbour = &tried[0].neighbour;
+    assert_eq!((neighbour.failed.as_slice(), neighbour.done.as_deref()), (&["l".to_owned()][..], Some("m")));
+    assert_eq!((store.breaker().unwrap().tasks, store.integrity().unwrap().as_str()), (1, "ok"));
+    let count =
+        |store: &Store, sql: &str| -> i64 { store.conn.query_row(sql, [], |row| row.get(0)).unwrap() };
+    assert_eq!(
+        count(&store, "SELECT base_rates ->> '$[1][0]' * 10 + (base_rates ->> '$[1][1]') FROM totals"),
+        54
+    );
+    // What hangs on a task goes with it.
+    store.conn.execute("DELETE FROM tasks WHERE id = 't-1'", []).unwrap();
+    assert_eq!(store.frequencies(&terms).unwrap().with.len(), 1);
+    assert_eq!(count(&store, "SELECT tried_tasks + done_tasks + verified_tasks FROM totals"), 1);
 }

@@ -22,7 +22,13 @@ fn event(kind: EventKind) -> RunEvent {
 }
 
 fn task(id: &str, key: Option<&str>) -> TaskRef {
-    TaskRef { task_id: TaskId::from_stored(id), key: key.map(Key::from_stored), title: "Parse dates".into() }
+    TaskRef {
+        task_id: TaskId::from_stored(id),
+        key: key.map(Key::from_stored),
+        spec: None,
+        name: key.unwrap_or(id).to_owned(),
+        title: "Parse dates".into(),
+    }
 }
 
 fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {

@@ -68,6 +68,7 @@ fn a_parents_own_gate_says_nothing_about_agents() {
         capture.attempt.outcome = Outcome::Failed;
         capture.next = TaskNext::Pending;
     });
-    let rates: i64 = f.store.conn.query_row("SELECT count(*) FROM base_rates", [], |row| row.get(0)).unwrap();
-    assert_eq!(rates, 0);
+    let rates: String =
+        f.store.conn.query_row("SELECT base_rates FROM totals", [], |row| row.get(0)).unwrap();
+    assert_eq!(rates, "[[0,0],[0,0],[0,0],[0,0]]");
 }

@@ -45,6 +45,8 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 task: ralph_core::event::TaskRef {
                     task_id: TaskId::from_stored("t-000001"),
                     key: None,
+                    spec: None,
+                    name: String::new(),
                     title: "x".into(),
                 },
                 lines: vec![

@@ -12,6 +12,8 @@ fn task() -> Task {
         id: TaskId::from_stored("t-000001"),
         key: Some(Key::from_stored("1.2")),
         title: "Parse dates".into(),
+        spec: None,
+        name: "t-000001".into(),
         description: String::new(),
         status: ralph_core::model::Status::Pending,
         verified: false,
