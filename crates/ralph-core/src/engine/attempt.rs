@@ -188,8 +188,6 @@ impl Run<'_> {
         let _ = self.tree.git.as_ref().map(Git::program_changes);
         let number = claimed.tries.recorded + 1;
         let tree = self.tree.before_attempt(run, &claimed.task.id, number)?;
-        // Renumbered: warnings may have been told since it was made.
-        let event = run.event(ready.started.kind.clone());
         // Before the attempt begins: one that cannot be logged is not made.
         let log = self.logs.open(run, &ready.log_name)?;
         let started_at = run.clock.now();
@@ -205,8 +203,9 @@ impl Run<'_> {
             work_dir: Some(run.work_tree.display().to_string()),
             learnings: ready.prompt.learnings.clone(),
         };
-        run.store.begin_attempt(&claimed.task.id, &claimed.token, &start, &event)?;
-        run.observer.event(&event);
+        run.tell_with(ready.started.kind.clone(), |store, event| {
+            store.begin_attempt(&claimed.task.id, &claimed.token, &start, event)
+        })?;
         self.gates.note_files(run, claimed);
         Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree }, log))
     }

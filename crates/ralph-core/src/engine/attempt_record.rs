@@ -204,7 +204,7 @@ impl Run<'_> {
             run.attempts += 1;
         }
         for event in &captured.events {
-            run.observer.event(event);
+            run.show_stored(event);
             if !captured.own_work {
                 run.hook_after(HookPoint::AfterAttempt, event)?;
             }

@@ -267,7 +267,7 @@ impl RunContext<'_> {
         .record(&mut |kind| Some(self.events.event(kind)))?;
         self.lost_until = self.lost_until.max(recorded.last_sign);
         for event in &recorded.events {
-            self.observer.event(event);
+            self.show_stored(event);
         }
         if recorded.processes_ended > 0 {
             let n = recorded.processes_ended;

@@ -45,12 +45,12 @@ impl Run<'_> {
             },
         };
         if gate.as_ref().is_none_or(|gate| gate.outcome == GateOutcome::Passed) {
-            let event = run.event(EventKind::ParentGate { task, passed: true });
             // Gates may be switched off for this run.
             let by = gate.map_or(DoneBy::Children, |_| DoneBy::Gate);
-            let now = run.clock.now();
-            run.store.complete_parent(&claimed.task.id, &claimed.token, by, &event, now)?;
-            run.observer.event(&event);
+            let (id, now) = (&claimed.task.id, run.clock.now());
+            run.tell_with(EventKind::ParentGate { task, passed: true }, |store, event| {
+                store.complete_parent(id, &claimed.token, by, event, now)
+            })?;
             return run.show_progress();
         }
         run.tell(EventKind::ParentGate { task, passed: false })?;

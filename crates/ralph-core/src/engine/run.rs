@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
         let run = &mut self.context;
         let settings = run.settings;
         let ungated = settings.gate.ungated(run.store, &settings.scope)?;
-        let event = run.event(EventKind::RunStarted {
+        let started = EventKind::RunStarted {
             agent: self.team.agent().name().to_owned(),
             strategy: settings.strategy.to_string(),
             limit: settings.limit,
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
             without_gate: ungated.len() as u64,
             ungated: ungated.iter().take(NAMED_UNGATED).map(|task| task.name().to_owned()).collect(),
             gates_off: !settings.gate.enabled,
-        });
+        };
         let new = NewRun {
             id: run.id.clone(),
             started_at: run.started_at,
@@ -136,9 +136,7 @@ impl<'a> Run<'a> {
             expires_at: run.started_at.plus(settings.lease),
             defaults_revision: settings.defaults_revision,
         };
-        run.store.start_run(&new, &event)?;
-        run.observer.event(&event);
-        Ok(event)
+        Ok(run.tell_with(started, |store, event| store.start_run(&new, event))?)
     }
 
     /// Everything between the start and the end of the run. Gives why it ends.

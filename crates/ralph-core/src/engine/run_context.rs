@@ -142,11 +142,27 @@ impl RunContext<'_> {
         self.observer.event(&event);
     }
 
+    /// Makes an event, stores it in the transaction of `write`, and shows it.
+    pub(super) fn tell_with(
+        &mut self,
+        kind: EventKind,
+        write: impl FnOnce(&mut Store, &mut RunEvent) -> Result<(), StoreError>,
+    ) -> Result<RunEvent, StoreError> {
+        let mut event = self.event(kind);
+        write(self.store, &mut event)?;
+        self.show_stored(&event);
+        Ok(event)
+    }
+
+    /// Shows an event under the number it was stored with: another worker of the run may have used up the next ones.
+    pub(super) fn show_stored(&mut self, event: &RunEvent) {
+        self.events.seq = self.events.seq.max(event.seq);
+        self.observer.event(event);
+    }
+
     /// Stores an event that belongs to no other transaction, and shows it.
     pub(super) fn tell(&mut self, kind: EventKind) -> Result {
-        let event = self.event(kind);
-        self.store.append_events(std::slice::from_ref(&event))?;
-        self.observer.event(&event);
+        self.tell_with(kind, Store::append_event)?;
         Ok(())
     }
 
@@ -285,11 +301,10 @@ impl RunContext<'_> {
 
     /// Blocks a claimed task until a person decides, without an attempt, and with it the recovery chain that ends here.
     pub(super) fn block(&mut self, claimed: &Claimed, reason: &str, end: Option<&RecoveryEnd>) -> Result {
-        let task = TaskRef::from(&claimed.task);
-        let event = self.event(EventKind::HandedOver { task, reason: reason.to_owned() });
+        let Claimed { task, token, .. } = claimed;
         let now = self.clock.now();
-        self.store.block_claimed(&claimed.task.id, &claimed.token, reason, end, &event, now)?;
-        self.observer.event(&event);
+        let kind = EventKind::HandedOver { task: TaskRef::from(task), reason: reason.to_owned() };
+        self.tell_with(kind, |store, event| store.block_claimed(&task.id, token, reason, end, event, now))?;
         self.show_progress()
     }
 

@@ -115,7 +115,7 @@ impl Run<'_> {
             closed = written.and(closed);
         }
         if let Ok(event) = &closed {
-            self.context.observer.event(event);
+            self.context.show_stored(event);
         }
         self.context.dismiss_guard();
         // Where the database is gone, all that matters is how to put it back.
@@ -142,14 +142,14 @@ impl Run<'_> {
         // While the run is still on record as one that is at work.
         let event = run.event(kind.clone());
         let told = run.hook_after(HookPoint::AfterRun, &event);
-        let event = run.event(kind);
+        let mut event = run.event(kind);
         let end = RunEnd {
             id: run.id.clone(),
             ended_at: run.clock.now(),
             outcome: stop.exit.word().to_owned(),
             exit_code: i32::from(stop.exit.code()),
         };
-        run.store.end_run(&end, &event)?;
+        run.store.end_run(&end, &mut event)?;
         tidied.and(told).map(|()| event)
     }
 

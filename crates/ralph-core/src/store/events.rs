@@ -33,9 +33,9 @@ record!(StoredEvent { seq, at, kind = "type", json });
 record!(Wait { from = "at", to = "next" });
 
 impl Store {
-    /// Writes events that belong to no other transaction.
-    pub fn append_events(&mut self, events: &[RunEvent]) -> Result<()> {
-        self.write(Durability::Process, |tx| events.iter().try_for_each(|event| append(tx, event)))
+    /// Writes an event that belongs to no other transaction.
+    pub fn append_event(&mut self, event: &mut RunEvent) -> Result<()> {
+        self.write(Durability::Process, |tx| append(tx, event))
     }
 
     /// A run's events after `after`, oldest first, at most so many.
@@ -76,15 +76,16 @@ impl Store {
     }
 }
 
-/// Stores an event under its number, or under the next one where another worker of the run was quicker.
-pub(super) fn append(tx: &Connection, event: &RunEvent) -> Result<()> {
+/// Stores an event under its number, or under the next one where another worker of the run was quicker: the event is given
+/// the number that is stored.
+pub(super) fn append(tx: &Connection, event: &mut RunEvent) -> Result<()> {
     let sql = "SELECT coalesce(max(seq), 0) + 1 FROM run_events WHERE run_id = ?1";
     let next: u64 = tx.one(sql, [&event.run_id])?;
-    let event = RunEvent { seq: event.seq.max(next), ..event.clone() };
+    event.seq = event.seq.max(next);
     tx.insert(
         "run_events",
         bind! {
-            run_id: event.run_id, seq: event.seq, at: event.at, type: event.kind.name(), json: Json(&event),
+            run_id: event.run_id, seq: event.seq, at: event.at, type: event.kind.name(), json: Json(&*event),
         },
     )
 }
