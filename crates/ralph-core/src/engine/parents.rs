@@ -5,11 +5,10 @@ use super::fix_tasks::attempts_used_up;
 use super::readiness::told_gate_fix;
 use super::run::Run;
 use super::run_end::{EngineError, Result};
-use crate::decide::gate_broken;
+use crate::decide::parent_verdict;
 use crate::event::{EventKind, TaskRef};
-use crate::evidence::Verdict;
-use crate::gate::GateResult;
-use crate::model::{Attempt, DoneBy, ErrorType, GateOutcome, NO_MODEL, Outcome};
+use crate::evidence::GateResult;
+use crate::model::{Attempt, DoneBy, GateOutcome, NO_MODEL};
 use crate::store::{Claimed, Purpose};
 
 impl Run<'_> {
@@ -54,13 +53,7 @@ impl Run<'_> {
             return run.show_progress();
         }
         run.tell(EventKind::ParentGate { task, passed: false })?;
-        let verdict = match gate.as_ref().filter(|gate| gate.outcome == GateOutcome::Broken) {
-            Some(gate) => gate_broken(gate),
-            None => {
-                let message = "all subtasks are done, but the gate failed";
-                Verdict::new(Outcome::Failed, ErrorType::TestFailure, message)
-            }
-        };
+        let verdict = parent_verdict(gate.as_ref());
         // A failure would count as an attempt, and the task has used up all it may have.
         if verdict.counts()
             && let Some((reason, end)) = attempts_used_up(run, &claimed.task)?

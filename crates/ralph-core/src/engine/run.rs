@@ -200,12 +200,12 @@ impl<'a> Run<'a> {
         let (begun, log) = self.begin(claimed, &ready)?;
         self.context.attempt_under_way = true;
         let worked = self.call_agent(claimed, &ready.prompt, log).and_then(|session| {
-            let mut work = self.judge(claimed, &ready, &begun, session)?;
-            let verdict = self.verdict(claimed, &begun, &mut work)?;
-            Ok((work, verdict))
+            let mut evidence = self.gather_evidence(claimed, &ready, &begun, session)?;
+            let verdict = self.verdict_and_commit(claimed, &begun, &mut evidence)?;
+            Ok((evidence, verdict))
         });
         self.context.attempt_under_way = false;
-        let (work, verdict) = worked?;
-        self.conclude(claimed, ready, begun, work, verdict)
+        let (evidence, verdict) = worked?;
+        self.conclude(claimed, ready, begun, evidence, verdict)
     }
 }
