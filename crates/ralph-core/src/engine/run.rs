@@ -91,7 +91,7 @@ impl Engine<'_> {
 }
 
 impl<'a> Run<'a> {
-    fn new<'b: 'a>(engine: &'a mut Engine<'b>) -> Result<Self, EngineError> {
+    pub(super) fn new<'b: 'a>(engine: &'a mut Engine<'b>) -> Result<Self, EngineError> {
         let own_files = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
         let team = Team::new(engine.agent, engine.fallback);
         let context = RunContext::new(engine, &own_files)?;
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn record_start(
+    pub(super) fn record_start(
         &mut self,
         tasks: PlanCounts,
         (settings_json, output): (String, Option<String>),
