@@ -85,10 +85,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub fn new(outcome: Outcome, error_type: ErrorType, message: &str) -> Self {
-        Self { outcome, error_type: Some(error_type), message: Some(message.to_owned()), abort: false }
-    }
-
     pub fn done() -> Self {
         Self { outcome: Outcome::Done, error_type: None, message: None, abort: false }
     }

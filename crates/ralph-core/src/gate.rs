@@ -205,7 +205,6 @@ impl Watch for Output<'_> {
 /// A program that gates need and that cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unready {
-    /// What is wrong and what to do.
     pub problem: Broken,
     /// The tasks whose gates need it, in plan order.
     pub tasks: Vec<String>,

@@ -105,7 +105,6 @@ pub struct Settled {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// Failures in a row.
     Retries,
     TotalAttempts,
     /// Fixes of fixes.

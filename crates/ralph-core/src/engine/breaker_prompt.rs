@@ -34,7 +34,6 @@ pub enum PauseReason {
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     pub reason: PauseReason,
-    /// What the failures have in common.
     pub analysis: &'a Analysis,
     pub timeout: std::time::Duration,
 }

@@ -136,7 +136,7 @@ impl Fixture {
         // The second worker joins the run of the first.
         if self.worker == "w1" {
             let tasks = run.context.store.counts().unwrap();
-            run.record_start(tasks, ("{}".into(), None)).unwrap();
+            run.record_start(tasks, "{}".into(), None).unwrap();
         }
         test(&mut run)
     }
@@ -318,7 +318,7 @@ fn a_person_who_resumed_a_stuck_task_is_asked_again_only_after_more_failures() {
 fn agents_md_takes_in_what_a_person_writes_and_is_left_alone_where_nothing_is_new() {
     let fixture = Fixture::new();
     let path = fixture.dir.path().join("AGENTS.md");
-    std::fs::write(&path, "# Mine\n\n## Learnings\n\n- Tests need a database.\n").unwrap();
+    std::fs::write(&path, "# Mine\n\n## Codebase Patterns\n\n- Tests need a database.\n").unwrap();
     fixture.run(|run| {
         let mut sync = || run.agents_md.sync(&mut run.context, None, WrittenBy::Person).unwrap();
         sync();

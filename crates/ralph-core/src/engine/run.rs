@@ -82,9 +82,9 @@ impl Engine<'_> {
                 hint: Some("add a task with `ralph task add TITLE`".to_owned()),
             });
         }
-        let recorded = (self.settings_json.clone(), self.output.clone());
+        let (settings_json, output) = (self.settings_json.clone(), self.output.clone());
         let mut run = Run::new(self)?;
-        let started = run.record_start(tasks, recorded)?;
+        let started = run.record_start(tasks, settings_json, output)?;
         let halt = run.work(&started);
         run.end(halt)
     }
@@ -113,7 +113,8 @@ impl<'a> Run<'a> {
     pub(super) fn record_start(
         &mut self,
         tasks: PlanCounts,
-        (settings_json, output): (String, Option<String>),
+        settings_json: String,
+        output: Option<String>,
     ) -> Result<RunEvent, EngineError> {
         let run = &mut self.context;
         let settings = run.settings;

@@ -26,12 +26,9 @@ use crate::text::code_line;
 /// How often a run with an attempt under way says that it lives: a lost attempt is known to have lasted until then.
 const BETWEEN_BEATS: Duration = Duration::from_secs(2);
 const STOPPED: &str = "stopped by `ralph stop`";
-/// Characters of a gate's command in an event.
-pub(super) const COMMAND_CHARS: usize = 200;
 
 pub(super) struct RunContext<'a> {
     pub project: &'a Project,
-    /// Where agents work.
     pub work_tree: &'a Path,
     pub store: &'a mut Store,
     pub settings: &'a RunSettings,
@@ -130,7 +127,6 @@ impl EventMaker<'_> {
     }
 }
 
-/// Events.
 impl RunContext<'_> {
     pub(super) fn event(&mut self, kind: EventKind) -> RunEvent {
         self.events.event(kind)
@@ -199,11 +195,11 @@ impl RunContext<'_> {
     }
 }
 
+/// A gate's command as events show it.
 pub(super) fn shown_command(command: &str) -> String {
-    code_line(command, COMMAND_CHARS)
+    code_line(command, 200)
 }
 
-/// Files and the database.
 impl RunContext<'_> {
     /// Ralph's own directory, if it is still where it was when the run began.
     pub(super) fn ralph_dir(&self) -> std::io::Result<PathBuf> {

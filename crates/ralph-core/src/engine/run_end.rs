@@ -19,16 +19,13 @@ use crate::store::{Author, RunEnd, StoreError};
 pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The prompt could not be made.
     #[error(transparent)]
     Prompt(#[from] PromptError),
     /// Git could not be asked without waiting for ever.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A parent's own gate could not be started.
     #[error("cannot run the gate of {task}: {why}")]
     Gate { task: String, why: String },
-    /// The log of an attempt could not be written.
     #[error("cannot write the log {path}: {source}")]
     Log { path: String, source: std::io::Error },
 }
@@ -42,7 +39,6 @@ pub struct Summary {
     pub hint: Option<String>,
 }
 
-/// What the engine's own steps give back.
 pub(super) type Result<T = (), E = Halt> = std::result::Result<T, E>;
 
 /// Why the loop goes no further. A step that ends the run gives it as its error, so that `?` carries it to the end.
@@ -189,7 +185,6 @@ impl Run<'_> {
     }
 }
 
-/// A duration in whole milliseconds.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
