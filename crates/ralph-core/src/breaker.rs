@@ -30,7 +30,6 @@ pub struct Link {
     pub coarse: Option<String>,
 }
 
-/// Whether the circuit breaker lets attempts through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {

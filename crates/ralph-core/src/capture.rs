@@ -6,6 +6,7 @@ mod actions;
 use actions::last_actions;
 
 use crate::agent::Ending;
+use crate::decide::NOT_COMMITTED;
 use crate::diagnose::{Diagnosis, Fingerprint, diagnose, fingerprint, reports_error};
 use crate::evidence::{Evidence, Verdict};
 use crate::model::{
@@ -22,12 +23,12 @@ pub(crate) const NOTHING_KNOWN: &str = "Task failed (no structured report)";
 
 /// The report of a counted failure, and what it is recognized by. Secrets are masked.
 pub fn failure(
-    evidence: &Evidence<'_>,
+    evidence: &Evidence,
     verdict: &Verdict,
     files_changed: &[String],
 ) -> (ReportRow, Option<FailureMark>) {
-    let signals = evidence.signals;
-    let said = diagnose(&without_signals(&evidence.report.result_text));
+    let signals = &evidence.session.signals;
+    let said = diagnose(&without_signals(&evidence.session.report.result_text));
     let mut row = of_agent(signals).unwrap_or_else(|| of_ralph(evidence, verdict, &said));
     for file in files_changed {
         let is_it = |named: &String| named.strip_prefix("./").unwrap_or(named) == file;
@@ -46,12 +47,7 @@ pub fn failure(
 
 /// From the gate's output, else the report's trace, else what the agent said. A failure that said nothing at all is
 /// recognized by how it ended; but not a timeout, which shows nothing of the cause.
-fn mark(
-    evidence: &Evidence<'_>,
-    verdict: &Verdict,
-    report: &ReportRow,
-    said: Diagnosis,
-) -> Option<FailureMark> {
+fn mark(evidence: &Evidence, verdict: &Verdict, report: &ReportRow, said: Diagnosis) -> Option<FailureMark> {
     if let Some(gate) = evidence.check()
         && gate.outcome != GateOutcome::Passed
         // A crash is recognized by its own words.
@@ -61,7 +57,7 @@ fn mark(
         return Some(mark_of(found.clone(), MarkSource::Gate));
     }
     // A crash that is explained is recognized by that, not by what the agent said before.
-    let fault = match &evidence.report.ending {
+    let fault = match &evidence.session.report.ending {
         Ending::Faulted { message, .. } if verdict.error_type == Some(ErrorType::Crash) => {
             Some(message.as_str()).filter(|message| reports_error(message))
         }
@@ -102,9 +98,6 @@ fn changed(files: &[String]) -> String {
     let named = named.join(", ");
     format!("Changed {named}{more}. The agent did not say what else it did.")
 }
-
-/// What is said of an attempt whose process died.
-pub const DIED: &str = "Ralph crashed during the attempt";
 
 /// The report of a counted attempt that was lost.
 pub fn lost_report() -> ReportRow {
@@ -165,8 +158,8 @@ fn of_agent(signals: &Signals) -> Option<ReportRow> {
 }
 
 /// Where the agent wrote none: its reason, its structured error, the gate, an error-looking line, a plain sentence.
-fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict, said: &Diagnosis) -> ReportRow {
-    let report = evidence.report;
+fn of_ralph(evidence: &Evidence, verdict: &Verdict, said: &Diagnosis) -> ReportRow {
+    let report = &evidence.session.report;
     let mut row = ReportRow {
         what_was_tried: last_actions(&report.actions),
         excerpt: excerpt(&report.result_text),
@@ -174,7 +167,7 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict, said: &Diagnosis) -> Rep
         auto: true,
         ..ReportRow::default()
     };
-    if let Some(reason) = &evidence.signals.failure_reason {
+    if let Some(reason) = &evidence.session.signals.failure_reason {
         row.why_it_failed = cut(reason);
     } else if let Some(error) = structured_error(evidence, verdict) {
         row.why_it_failed = cut(&error);
@@ -198,18 +191,18 @@ fn of_ralph(evidence: &Evidence<'_>, verdict: &Verdict, said: &Diagnosis) -> Rep
 }
 
 /// Why an attempt failed whose gate passed: only its signal is missing.
-fn green_without_signal<'v>(evidence: &Evidence<'_>, verdict: &'v Verdict) -> Option<&'v str> {
+fn green_without_signal<'v>(evidence: &Evidence, verdict: &'v Verdict) -> Option<&'v str> {
     let passed = |gate: &GateRecord| gate.outcome == GateOutcome::Passed;
     evidence.check().filter(|gate| passed(gate))?;
     verdict.message.as_deref()
 }
 
-fn structured_error(evidence: &Evidence<'_>, verdict: &Verdict) -> Option<String> {
+fn structured_error(evidence: &Evidence, verdict: &Verdict) -> Option<String> {
     // How an agent that took too long was ended says nothing.
     if let Some(ErrorType::Timeout | ErrorType::IdleTimeout) = verdict.error_type {
         return verdict.message.clone();
     }
-    match &evidence.report.ending {
+    match &evidence.session.report.ending {
         Ending::Faulted { message, .. } => Some(message.clone()),
         Ending::Completed => None,
     }
@@ -225,6 +218,13 @@ fn gate_error(gate: &GateRecord, verdict: &Verdict) -> String {
         }
         None => format!("{said} and printed nothing"),
     }
+}
+
+/// An error without what Ralph adds about the check that printed it.
+pub fn bare_error(why_it_failed: &str) -> &str {
+    let added = [" (the gate `".to_owned(), format!(" ({NOT_COMMITTED}")];
+    let end = added.iter().filter_map(|added| why_it_failed.find(added)).min();
+    why_it_failed.get(..end.unwrap_or(why_it_failed.len())).unwrap_or(why_it_failed)
 }
 
 /// The failing tests' own lines, else what stands around the error, else the end of the output.

@@ -153,14 +153,12 @@ pub enum EventKind {
         task: TaskRef,
         path: String,
         before: Option<String>,
-        /// The command in the file.
         after: Option<String>,
     },
     AttemptFinished(Box<AttemptFinished>),
     /// The plan as it stands now; not in the log.
     Progress {
         tasks: PlanCounts,
-        /// What the run has cost so far.
         #[serde(flatten)]
         cost: Cost,
     },
@@ -174,7 +172,6 @@ pub enum EventKind {
     BreakerOpened {
         failures: u64,
         tasks: u64,
-        /// What they have in common.
         analysis: Analysis,
     },
     /// The breaker is half open: one attempt, to see.
@@ -183,7 +180,6 @@ pub enum EventKind {
     Paused,
     /// The person answered, or nobody did; not in the log.
     Resumed,
-    /// A person left a task out.
     Skipped {
         #[serde(flatten)]
         task: TaskRef,
@@ -198,7 +194,6 @@ pub enum EventKind {
     Waiting {
         waiting_for: WaitingFor,
         reason: String,
-        /// Until when, where that is known.
         until: Option<Timestamp>,
     },
     /// The run has waited long enough; not in the log, unless a person ended the wait.
@@ -232,7 +227,6 @@ pub enum EventKind {
         task: TaskRef,
         kind: Option<String>,
         reasoning: String,
-        /// Keys of the tasks that were added.
         added: Vec<String>,
         refusal: Option<String>,
     },
@@ -266,7 +260,6 @@ pub enum EventKind {
         task: TaskRef,
         reference: String,
         files: usize,
-        /// How many commits the branch went back.
         commits: u32,
     },
     HookFailed {
@@ -279,9 +272,7 @@ pub enum EventKind {
     },
     /// At the end of a run, learnings were merged or archived.
     LearningsTidied {
-        /// Near-duplicates that were joined.
         merged: Vec<Merged>,
-        /// Old and unused ones that were archived.
         pruned: Vec<LearningId>,
         /// The name of all of it: `ralph learnings restore --merge NAME` undoes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,10 +283,8 @@ pub enum EventKind {
         files: u64,
         bytes: u64,
     },
-    /// A signal arrived; the run is ending.
     Interrupted {
         signal: String,
-        /// Whether `ralph stop` sent it.
         #[serde(default)]
         by_command: bool,
     },

@@ -1,31 +1,60 @@
 //! What is known of an attempt, and what was made of it: the plain data that gate, capture and decide share.
 
 use crate::agent::{AgentReport, Stop};
-use crate::model::{ErrorType, FailureClass, GateRecord, Outcome};
+use crate::model::{ErrorType, FailureClass, GateOutcome, GateRecord, GitRecord, Outcome};
 use crate::signals::Signals;
 
-/// What is known of an attempt when its session is over.
-#[derive(Clone, Copy, Debug)]
-pub struct Evidence<'a> {
+/// An agent's session: how it was ended, what the agent reported, and what its final text signals.
+#[derive(Clone, Debug)]
+pub struct Session {
     pub stop: Stop,
-    pub report: &'a AgentReport,
-    pub signals: &'a Signals,
-    pub gate: GateView<'a>,
-    /// Whether a gate that passed stands for a signal that was forgotten.
-    pub green: Green,
-    /// Why work that is done is not on its branch or not committed.
-    pub commit_failure: Option<&'a CommitFailure>,
+    pub report: AgentReport,
+    pub signals: Signals,
 }
 
-impl Evidence<'_> {
-    /// The check that decided, as people and agents are told of it: a refused commit, else the gate.
-    pub fn check(&self) -> Option<&GateRecord> {
-        match (self.commit_failure, self.gate) {
-            (Some(CommitFailure::Refused { check, .. }), _) => Some(check),
-            (None, GateView::Ran(gate)) => Some(gate),
+/// What is known of an attempt when its session is over: all that its verdict depends on.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    pub session: Session,
+    /// None where there is no gate, it is switched off, or the attempt gave no reason to run it.
+    pub gate: Option<GateResult>,
+    pub git: GitRecord,
+    /// Whether a gate that passes stands for a signal that was forgotten: the settings say so, and it did not pass before
+    /// the attempt.
+    pub accept_green: bool,
+    /// Why work that is done is not on its branch or not committed.
+    pub commit_failure: Option<CommitFailure>,
+}
+
+impl Evidence {
+    pub fn gate_record(&self) -> Option<&GateRecord> {
+        match &self.gate {
+            Some(GateResult::Ran(record)) => Some(record),
             _ => None,
         }
     }
+
+    pub fn gate_passed(&self) -> bool {
+        self.gate_record().is_some_and(|gate| gate.outcome == GateOutcome::Passed)
+    }
+
+    /// The check that decided: a refused commit, else the gate.
+    pub fn check(&self) -> Option<&GateRecord> {
+        match &self.commit_failure {
+            Some(CommitFailure::Refused { check, .. }) => Some(check),
+            Some(_) => None,
+            None => self.gate_record(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GateResult {
+    Ran(GateRecord),
+    /// Ralph was told to stop while it ran.
+    Interrupted,
+    /// Its shell could not be started, for this reason.
+    NotStarted(String),
 }
 
 /// Why the work of a done task is not where it belongs: on its branch, in a commit.
@@ -37,32 +66,13 @@ pub enum CommitFailure {
         why: String,
         remedy: String,
     },
+    /// Git or one of its hooks refused the commit, or the work is on another branch: the next attempt can fix that. The
+    /// check says what git printed, in the form of a gate's record.
     Refused {
         check: GateRecord,
         /// What a person can do about a program that appeared during the run.
         fix: Option<String>,
     },
-}
-
-/// What a gate proves that passes after an attempt without a signal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Green {
-    /// Nothing: only the signal counts.
-    #[default]
-    Ignored,
-    /// That the task is done: the settings say so, and it did not pass before the attempt.
-    Accepted,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub enum GateView<'a> {
-    /// There is none, it is switched off, or the attempt gave no reason to run it.
-    NotRun,
-    Ran(&'a GateRecord),
-    /// Ralph was told to stop while it ran.
-    Interrupted,
-    /// Its shell could not be started.
-    NotStarted(&'a str),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,10 +85,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub fn new(outcome: Outcome, error_type: ErrorType, message: &str) -> Self {
-        Self { outcome, error_type: Some(error_type), message: Some(message.to_owned()), abort: false }
-    }
-
     pub fn done() -> Self {
         Self { outcome: Outcome::Done, error_type: None, message: None, abort: false }
     }

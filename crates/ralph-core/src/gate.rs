@@ -11,6 +11,7 @@ use crate::agent::{
     self, BoundedText, Exit, Guard, Interrupt, Launch, ProcessLimits, SpawnError, Stop, Stream, Watch,
 };
 use crate::diagnose::Reader;
+pub use crate::evidence::GateResult;
 use crate::model::{GateOutcome, GateRecord};
 use crate::text;
 use crate::which;
@@ -36,14 +37,6 @@ pub struct Gate<'a> {
     pub retries: u32,
     /// The texts of its task: a missing path that they name is for the task to write.
     pub task_texts: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GateResult {
-    Ran(GateRecord),
-    Interrupted,
-    /// Its shell could not be started, for this reason.
-    NotStarted(String),
 }
 
 /// Runs a gate, started by the guard where there is one, again if it fails and may be flaky. `look_on` is called many times
@@ -212,7 +205,6 @@ impl Watch for Output<'_> {
 /// A program that gates need and that cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unready {
-    /// What is wrong and what to do.
     pub problem: Broken,
     /// The tasks whose gates need it, in plan order.
     pub tasks: Vec<String>,

@@ -77,7 +77,6 @@ pub struct HookCall<'a> {
     pub command: &'a str,
     pub event: &'a RunEvent,
     pub dir: &'a Path,
-    /// Variables it gets beside Ralph's own.
     pub env: Vec<(String, OsString)>,
     pub timeout: Option<Duration>,
     pub grace: Duration,

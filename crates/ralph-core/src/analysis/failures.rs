@@ -30,7 +30,6 @@ pub(super) enum Sameness {
     Message(String),
 }
 
-/// A failure and what its message says.
 #[derive(Clone, Debug)]
 pub(super) struct Failure<'f> {
     pub(super) fact: &'f Fact,

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use crate::text::one_line;
 use failures::Failures;
 
-/// The pattern of a project without failures.
 const NO_FAILURES: &str = "no failures";
 
 /// Longer ones are not phases, keys, models or error types.
@@ -42,7 +41,6 @@ pub struct Fact {
     pub files: Vec<String>,
     /// The verify command that failed.
     pub gate: Option<String>,
-    /// The names of failing tests.
     pub failing: Vec<String>,
 }
 
@@ -56,6 +54,7 @@ impl Fact {
         let words = match (self.error_type.as_deref(), self.outcome.as_str()) {
             (Some("timeout" | "idle_timeout"), _) => "timed out",
             (Some("crash"), _) => "the agent crashed",
+            (Some("commit_refused"), _) => "the commit was refused",
             (Some(other), _) if !other.trim().is_empty() => other,
             (_, "no_sigil") => "ended without reporting a result",
             (_, "") => "failed",

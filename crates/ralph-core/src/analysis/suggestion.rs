@@ -7,7 +7,6 @@ use super::failures::{Failure, Failures, task_names};
 use crate::diagnose::Cause;
 use crate::text::one_line;
 
-/// Where nothing follows from the pattern.
 const NOTHING: &str = "Check recent changes or environment";
 
 /// How long the line's text and the parts it is made of may get.
@@ -71,11 +70,12 @@ const DEPENDENCY: Advice = Advice(
 );
 
 /// Failures that count against no task. Set-up: nothing works before somebody has seen to it. The service: it may pass.
-const TROUBLES: [(&str, bool, &str); 7] = [
+const TROUBLES: [(&str, bool, &str); 8] = [
     ("auth", true, "log in again or renew the key: the agent's authentication failed"),
     ("spawn", true, "install the agent or fix PATH: Ralph cannot start it"),
     ("permission", true, "allow the tools the agent asks for: permission was denied"),
     ("config", true, "check agent and model in .ralph.toml: the API does not know them"),
+    ("git", true, "run `git status` and fix what it reports: git cannot commit"),
     ("rate_limit", false, "wait for the usage limit to reset, or use another agent"),
     ("overloaded", false, "try again later: the agent's API is overloaded"),
     ("network", false, "check the network: the agent's API is unreachable"),

@@ -177,14 +177,14 @@ fn live(world: &World, tries: &[Try]) -> (Vec<Step>, TaskMetrics) {
             ..failure.clone()
         }));
         let verdict = Verdict { outcome, error_type, message: None, abort: false };
-        let effects = Effects {
+        let circumstances = Circumstances {
             difficulty: happens.difficulty,
             next_model: happens.hint.as_deref(),
             stuck: failure_trend(&failed, &world.policy).stuck,
-            ..Effects::default()
+            ..Circumstances::default()
         };
         let before = Standing { metrics, ..Standing::default() };
-        let after = settle(&verdict, &effects, &before, &world.policy);
+        let after = settle(&verdict, &circumstances, &before, &world.policy);
         metrics = after.metrics;
         if happens.counts() {
             let seen =

@@ -19,5 +19,7 @@ pub use first_model::RECENT_WINDOW;
 pub use model_choice::{Decision, ModelQuestion, choose_model, is_planning, needs_experience};
 pub use outlook::{Blocker, HeldUp, Outlook, Waiter, covered, held_up, outlook, unmet_outside};
 pub use retry::{Availability, Outage, Turn, backoff, next_agent};
-pub use settle::{Effects, GivenUp, Policy, Settled, Standing, settle};
-pub use verdict::{claims_done, error_type_of, gate_broken, gave_no_signal, verdict};
+pub use settle::{Circumstances, GivenUp, Policy, Settled, Standing, settle};
+pub use verdict::{
+    NOT_COMMITTED, claims_done, error_type_of, gave_no_signal, lost_verdict, only_signal_missing, parent_verdict, verdict,
+};

@@ -197,27 +197,13 @@ fn once_more(trend: &FailureTrend) -> String {
 }
 
 /// First words of titles that ask for a plan, not for code.
-const PLANNING_VERBS: [&str; 14] = [
-    "analyse",
-    "analyze",
-    "architect",
-    "brainstorm",
-    "decide",
-    "design",
-    "evaluate",
-    "investigate",
-    "outline",
-    "plan",
-    "propose",
-    "research",
-    "specify",
-    "spec",
-];
+const PLANNING_VERBS: &str = "analyse analyze architect brainstorm decide design evaluate investigate outline plan propose \
+                              research specify spec";
 
 /// Judged by how its title begins: `Design the cache`, `[PLAN] Phase 2`.
 pub fn is_planning(title: &str) -> bool {
     let first = title.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
-    first.is_some_and(|word| PLANNING_VERBS.iter().any(|verb| word.eq_ignore_ascii_case(verb)))
+    first.is_some_and(|word| PLANNING_VERBS.split(' ').any(|verb| word.eq_ignore_ascii_case(verb)))
 }
 
 #[cfg(test)]

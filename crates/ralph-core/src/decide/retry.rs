@@ -6,7 +6,6 @@ use crate::model::Timestamp;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Availability {
-    /// Its usage limit ends then.
     pub limited_until: Option<Timestamp>,
     /// It does not work at all.
     pub outage: Option<Outage>,
@@ -22,10 +21,12 @@ pub enum Outage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// This one can work now.
     Works(usize),
     /// Nobody can; this one is the first who can again.
-    Waits { member: usize, until: Timestamp },
+    Waits {
+        member: usize,
+        until: Timestamp,
+    },
     /// Nobody can, and waiting does not help.
     Nobody,
 }

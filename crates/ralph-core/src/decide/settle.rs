@@ -59,13 +59,16 @@ impl Policy {
     }
 }
 
+/// What else decides what becomes of a task: what its agent signaled, what was tried so far, which limits apply.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Effects<'a> {
+pub struct Circumstances<'a> {
     pub difficulty: Option<Difficulty>,
     pub next_model: Option<&'a str>,
     pub why: Option<&'a str>,
-    /// Whether the failures so far, this one included, say that the task is stuck.
+    /// Whether the failures that were known at the claim, and this one, say that the task is stuck.
     pub stuck: bool,
+    /// How often failures had been forgiven at the claim: those that were forgiven since say nothing.
+    pub forgiven: u32,
     /// What was tried without a person, for the record of a task that is given up.
     pub tried: Option<&'a str>,
     /// What only a person can do before another attempt makes sense.
@@ -81,6 +84,7 @@ pub struct Effects<'a> {
     pub breaker_threshold: u32,
 }
 
+/// How the task and the breaker stand when the attempt is recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standing {
     pub metrics: TaskMetrics,
@@ -101,14 +105,19 @@ pub struct Settled {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// Failures in a row.
     Retries,
     TotalAttempts,
     /// Fixes of fixes.
     Recovery,
 }
 
-pub fn settle(verdict: &Verdict, effects: &Effects<'_>, before: &Standing, policy: &Policy) -> Settled {
+/// What an attempt comes to for its task and for the breaker. `before` is read in the transaction that records the attempt.
+pub fn settle(
+    verdict: &Verdict,
+    circumstances: &Circumstances<'_>,
+    before: &Standing,
+    policy: &Policy,
+) -> Settled {
     let mut metrics = before.metrics.clone();
     let lost = verdict.error_type == Some(ErrorType::Lost);
     let counted = match lost {
@@ -119,40 +128,41 @@ pub fn settle(verdict: &Verdict, effects: &Effects<'_>, before: &Standing, polic
         false => verdict.counts(),
     };
     if !counted {
-        return uncounted(verdict, effects, metrics);
+        return uncounted(verdict, circumstances, metrics);
     }
     if !lost {
         metrics.lost_in_a_row = 0;
     }
-    metrics.next_model = effects.next_model.map(str::to_owned);
-    metrics.difficulty = effects.difficulty.or(metrics.difficulty);
+    metrics.next_model = circumstances.next_model.map(str::to_owned);
+    metrics.difficulty = circumstances.difficulty.or(metrics.difficulty);
     metrics.total_attempts += 1;
     let (next, given_up) = if verdict.outcome == Outcome::Done {
         metrics.consecutive_failures = 0;
         metrics.stuck = false;
         (TaskNext::Done, None)
-    } else if effects.keeps_open {
+    } else if circumstances.keeps_open {
         (TaskNext::Pending, None)
     } else {
         metrics.consecutive_failures += 1;
         let in_a_row = metrics.consecutive_failures;
-        metrics.stuck = effects.stuck || in_a_row >= policy.stuck_after;
-        after_failure(verdict, effects, before, in_a_row, policy)
+        let stuck = circumstances.stuck && circumstances.forgiven == before.metrics.forgiven;
+        metrics.stuck = stuck || in_a_row >= policy.stuck_after;
+        after_failure(verdict, circumstances, before, in_a_row, policy)
     };
-    let threshold = effects.breaker_threshold;
+    let threshold = circumstances.breaker_threshold;
     let breaker = &before.breaker;
     Settled {
         counted,
         metrics,
         next,
         given_up,
-        breaker: breaker.after(counted, verdict.outcome, effects.coarse, threshold),
+        breaker: breaker.after(counted, verdict.outcome, circumstances.coarse, threshold),
     }
 }
 
 /// Faults of the service neither raise nor clear anything, lost attempts in a row included: a task that kills Ralph would
 /// else go on for ever, if only a limit is met now and then.
-fn uncounted(verdict: &Verdict, effects: &Effects<'_>, mut metrics: TaskMetrics) -> Settled {
+fn uncounted(verdict: &Verdict, circumstances: &Circumstances<'_>, mut metrics: TaskMetrics) -> Settled {
     let class = verdict.error_type.as_ref().map(ErrorType::class);
     if class == Some(FailureClass::Setup) {
         // A model that cannot be used must not be tried again and again because somebody hinted at it.
@@ -162,7 +172,7 @@ fn uncounted(verdict: &Verdict, effects: &Effects<'_>, mut metrics: TaskMetrics)
         // Every further attempt would end the same way.
         Some(FailureClass::Gate) => {
             let why = verdict.message.as_deref().unwrap_or("the gate cannot run");
-            let fix = effects.needs_person.map(|fix| format!("; {fix}"));
+            let fix = circumstances.needs_person.map(|fix| format!("; {fix}"));
             let reason = format!("{why}{}", fix.unwrap_or_default());
             TaskNext::Blocked { reason }
         }
@@ -173,7 +183,7 @@ fn uncounted(verdict: &Verdict, effects: &Effects<'_>, mut metrics: TaskMetrics)
 
 fn after_failure(
     verdict: &Verdict,
-    effects: &Effects<'_>,
+    circumstances: &Circumstances<'_>,
     before: &Standing,
     in_a_row: u32,
     policy: &Policy,
@@ -185,19 +195,19 @@ fn after_failure(
     let retries = (in_a_row >= policy.max_attempts).then_some(GivenUp::Retries);
     let used = before.attempts_used.saturating_add(1);
     let blocked = |reason: String| TaskNext::Blocked { reason };
-    if let Some(fix) = effects.needs_person {
+    if let Some(fix) = circumstances.needs_person {
         (blocked(format!("{why}; {fix}")), retries)
-    } else if effects.difficulty == Some(Difficulty::Blocked) {
-        let why = effects.why.unwrap_or(why);
+    } else if circumstances.difficulty == Some(Difficulty::Blocked) {
+        let why = circumstances.why.unwrap_or(why);
         (blocked(format!("the agent says it is blocked: {why}")), retries)
     } else if retries.is_some() {
         let times = text::in_a_row(in_a_row);
-        let tried = effects.tried.map(|tried| format!(" ({tried})"));
+        let tried = circumstances.tried.map(|tried| format!(" ({tried})"));
         let tried = tried.unwrap_or_default();
         (blocked(format!("failed {times}{tried}. Last: {why}")), retries)
-    } else if let Some(reason) = policy.used_up(used, effects.root, verdict.message.as_deref()) {
+    } else if let Some(reason) = policy.used_up(used, circumstances.root, verdict.message.as_deref()) {
         (blocked(reason), Some(GivenUp::TotalAttempts))
-    } else if let Some(reason) = effects.recovery_limit {
+    } else if let Some(reason) = circumstances.recovery_limit {
         (blocked(reason.to_owned()), Some(GivenUp::Recovery))
     } else {
         (TaskNext::Pending, None)
@@ -224,17 +234,17 @@ mod tests {
     }
 
     fn after(metrics: &TaskMetrics, verdict: &Verdict, policy: &Policy) -> Settled {
-        after_with(metrics, verdict, &Effects::default(), policy)
+        after_with(metrics, verdict, &Circumstances::default(), policy)
     }
 
     fn after_with(
         metrics: &TaskMetrics,
         verdict: &Verdict,
-        effects: &Effects<'_>,
+        circumstances: &Circumstances<'_>,
         policy: &Policy,
     ) -> Settled {
         let before = Standing { metrics: metrics.clone(), ..Standing::default() };
-        settle(verdict, effects, &before, policy)
+        settle(verdict, circumstances, &before, policy)
     }
 
     fn play(verdicts: &[Verdict], policy: &Policy) -> (TaskMetrics, Vec<TaskNext>) {
@@ -278,7 +288,8 @@ mod tests {
         let failed = verdict(Outcome::Failed);
         let blocked = Some(Difficulty::Blocked);
         let policy = Policy::default();
-        let said = Effects { difficulty: blocked, why: Some("needs a password"), ..Effects::default() };
+        let said =
+            Circumstances { difficulty: blocked, why: Some("needs a password"), ..Circumstances::default() };
         let after = after_with(&TaskMetrics::default(), &failed, &said, &policy);
         let reason = "the agent says it is blocked: needs a password".to_owned();
         assert_eq!(after.next, TaskNext::Blocked { reason });
@@ -298,7 +309,7 @@ mod tests {
     #[test]
     fn str_11_a_course_that_is_stuck_sets_the_flag_before_the_threshold() {
         let policy = Policy { stuck_after: 9, ..Policy::default() };
-        let said = Effects { stuck: true, ..Effects::default() };
+        let said = Circumstances { stuck: true, ..Circumstances::default() };
         let failed = verdict(Outcome::Failed);
         let after = after_with(&TaskMetrics::default(), &failed, &said, &policy);
         assert!(after.metrics.stuck);
@@ -345,17 +356,18 @@ mod tests {
 
     #[test]
     fn limits_give_a_task_to_a_person_in_order() {
-        let effects = Effects { root: "1.3", recovery_limit: Some("too many fixes"), ..Effects::default() };
+        let circumstances =
+            Circumstances { root: "1.3", recovery_limit: Some("too many fixes"), ..Circumstances::default() };
         let policy = Policy { max_total_attempts: 4, ..Policy::default() };
         let given_up = |failures, attempts_used| {
             let metrics = TaskMetrics { consecutive_failures: failures, ..TaskMetrics::default() };
             let before = Standing { metrics, attempts_used, ..Standing::default() };
-            settle(&verdict(Outcome::Failed), &effects, &before, &policy).given_up
+            settle(&verdict(Outcome::Failed), &circumstances, &before, &policy).given_up
         };
         assert_eq!(given_up(4, 3), Some(GivenUp::Retries));
         assert_eq!(given_up(1, 3), Some(GivenUp::TotalAttempts));
         assert_eq!(given_up(1, 1), Some(GivenUp::Recovery));
-        let open = Effects { keeps_open: true, ..effects };
+        let open = Circumstances { keeps_open: true, ..circumstances };
         let before = Standing::default();
         let settled = settle(&verdict(Outcome::Failed), &open, &before, &policy);
         assert_eq!(settled.next, TaskNext::Pending);

@@ -1,18 +1,21 @@
 //! How an attempt ended: from the session, its signals and the gate. The agent's prose decides nothing.
 
-use crate::agent::{AgentReport, Ending, Fault, Stop};
+use crate::agent::{Ending, Fault, Stop};
 use crate::diagnose::reports_error;
-use crate::evidence::{CommitFailure, Evidence, GateView, Green, Verdict};
+use crate::evidence::{CommitFailure, Evidence, GateResult, Session, Verdict};
 use crate::model::{ErrorType, GateOutcome, GateRecord, Outcome};
-use crate::signals::{Completion, Promise, Signals};
+use crate::signals::{Completion, Promise};
 use crate::text::{duration, mask_secrets, one_line};
 
 /// How much of the last line of an agent that reports failure without a reason is shown.
 const LAST_LINE_CHARS: usize = 200;
 
+/// What is said of done work that git refused.
+pub const NOT_COMMITTED: &str = "the work could not be committed";
+
 /// Whether the gate has something to judge: the agent ended normally and says the task is done.
-pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
-    stop == Stop::Exited
+pub fn claims_done(Session { stop, report, signals }: &Session) -> bool {
+    *stop == Stop::Exited
         && report.ending == Ending::Completed
         && signals.completion == Completion::Done
         && signals.promise != Some(Promise::Failure)
@@ -20,7 +23,7 @@ pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool 
 
 /// Whether the agent ended, crashed or took too long, and said neither that the task is done nor that it failed. The gate is
 /// run all the same: the signal may only have been forgotten. Not where a service was at fault or Ralph itself stopped it.
-pub fn gave_no_signal(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
+pub fn gave_no_signal(Session { stop, report, signals }: &Session) -> bool {
     let by_itself = match (stop, &report.ending) {
         (Stop::Exited, Ending::Completed) => true,
         (Stop::Exited | Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Faulted { fault, .. }) => {
@@ -32,8 +35,14 @@ pub fn gave_no_signal(stop: Stop, report: &AgentReport, signals: &Signals) -> bo
     by_itself && signals.completion == Completion::Absent && signals.promise != Some(Promise::Failure)
 }
 
-pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
-    let verdict = match evidence.stop {
+/// Whether only the signal is missing: the gate passed after an attempt without one, so the work may be done.
+pub fn only_signal_missing(evidence: &Evidence) -> bool {
+    evidence.gate_passed() && evidence.commit_failure.is_none() && gave_no_signal(&evidence.session)
+}
+
+/// What an attempt comes to. It is asked before done work is committed, and again where the commit fails.
+pub fn verdict(evidence: &Evidence) -> Verdict {
+    let verdict = match evidence.session.stop {
         Stop::Interrupted => error(ErrorType::Interrupted, "interrupted"),
         Stop::WallTimeout(limit) => service_trouble(evidence).unwrap_or_else(|| {
             let message = format!("timed out after {}", duration(limit));
@@ -47,7 +56,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
         Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };
-    let denied = &evidence.report.denials;
+    let denied = &evidence.session.report.denials;
     if verdict.is_failure() && !denied.is_empty() {
         // Without its tools the agent could not have done it: a matter of set-up, not of the task.
         let message = format!("the agent was denied permission: {}", denied.join(", "));
@@ -57,8 +66,8 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
 }
 
 /// An agent that took too long because its service did not answer has not failed itself.
-fn service_trouble(evidence: &Evidence<'_>) -> Option<Verdict> {
-    match &evidence.report.ending {
+fn service_trouble(evidence: &Evidence) -> Option<Verdict> {
+    match &evidence.session.report.ending {
         Ending::Faulted {
             fault: fault @ (Fault::RateLimit | Fault::Overloaded | Fault::Network),
             message,
@@ -68,9 +77,9 @@ fn service_trouble(evidence: &Evidence<'_>) -> Option<Verdict> {
     }
 }
 
-fn exited(evidence: &Evidence<'_>) -> Verdict {
-    let signals = evidence.signals;
-    match &evidence.report.ending {
+fn exited(evidence: &Evidence) -> Verdict {
+    let signals = &evidence.session.signals;
+    match &evidence.session.report.ending {
         // An agent that says it failed has said more than its exit code.
         Ending::Faulted { fault: Fault::Crash | Fault::Budget, .. }
             if signals.completion == Completion::Failed =>
@@ -90,20 +99,20 @@ fn exited(evidence: &Evidence<'_>) -> Verdict {
 }
 
 /// An attempt without a signal. What its gate says is recorded, and counts where the settings want that.
-fn without_signal(evidence: &Evidence<'_>) -> Verdict {
+fn without_signal(evidence: &Evidence) -> Verdict {
     const NO_SIGNAL: &str = "the agent ended without reporting a result";
-    match evidence.gate {
-        GateView::Ran(gate) => match gate.outcome {
+    match &evidence.gate {
+        Some(GateResult::Ran(gate)) => match gate.outcome {
             GateOutcome::Broken => gate_broken(gate),
             GateOutcome::Passed => {
                 let message = format!("{NO_SIGNAL}, but the gate `{}` passed", gate.command);
-                match evidence.green {
-                    Green::Accepted if let Some(failure) = evidence.commit_failure => not_committed(failure),
-                    Green::Accepted => Verdict {
+                match &evidence.commit_failure {
+                    _ if !evidence.accept_green => plain(Outcome::NoSigil, &message),
+                    Some(failure) => not_committed(failure),
+                    None => Verdict {
                         message: Some(format!("{message} ([run] accept_green)")),
                         ..Verdict::done()
                     },
-                    Green::Ignored => plain(Outcome::NoSigil, &message),
                 }
             }
             GateOutcome::Failed | GateOutcome::FailedDifferently | GateOutcome::TimedOut => {
@@ -112,14 +121,30 @@ fn without_signal(evidence: &Evidence<'_>) -> Verdict {
                 plain(Outcome::NoSigil, &message)
             }
         },
-        GateView::NotStarted(why) => not_started(why),
-        GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
-        GateView::NotRun => plain(Outcome::NoSigil, NO_SIGNAL),
+        Some(GateResult::NotStarted(why)) => not_started(why),
+        Some(GateResult::Interrupted) => {
+            error(ErrorType::Interrupted, "interrupted while the gate was running")
+        }
+        None => plain(Outcome::NoSigil, NO_SIGNAL),
     }
 }
 
+/// The verdict on a parent whose children are done and whose own gate did not pass.
+pub fn parent_verdict(gate: Option<&GateRecord>) -> Verdict {
+    match gate.filter(|gate| gate.outcome == GateOutcome::Broken) {
+        Some(gate) => gate_broken(gate),
+        None => gate_failure("all subtasks are done, but the gate failed"),
+    }
+}
+
+/// The verdict on an attempt whose process died. It is done where its work was committed, for that comes last, after its
+/// signal and its gate.
+pub fn lost_verdict(committed: bool) -> Verdict {
+    if committed { Verdict::done() } else { error(ErrorType::Lost, "Ralph crashed during the attempt") }
+}
+
 /// Nobody's failure: no attempt could change it.
-pub fn gate_broken(gate: &GateRecord) -> Verdict {
+fn gate_broken(gate: &GateRecord) -> Verdict {
     let (command, ended) = (&gate.command, &gate.ended);
     error(ErrorType::GateBroken, &format!("the gate `{command}` {ended}"))
 }
@@ -128,12 +153,12 @@ fn not_started(why: &str) -> Verdict {
     error(ErrorType::Spawn, &format!("cannot run the gate: {why}"))
 }
 
-fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
-    if let Some(failure) = evidence.commit_failure {
+fn done_if_the_gate_agrees(evidence: &Evidence) -> Verdict {
+    if let Some(failure) = &evidence.commit_failure {
         return not_committed(failure);
     }
-    match evidence.gate {
-        GateView::Ran(gate) => match gate.outcome {
+    match &evidence.gate {
+        Some(GateResult::Ran(gate)) => match gate.outcome {
             GateOutcome::Passed => Verdict::done(),
             // A fix task is to remove one error, not all of them.
             GateOutcome::FailedDifferently => Verdict {
@@ -148,13 +173,15 @@ fn done_if_the_gate_agrees(evidence: &Evidence<'_>) -> Verdict {
                 gate_failure(&format!("the gate `{}` {}", gate.command, gate.ended))
             }
         },
-        GateView::NotStarted(why) => not_started(why),
-        GateView::Interrupted => error(ErrorType::Interrupted, "interrupted while the gate was running"),
-        GateView::NotRun if evidence.signals.contradicted => plain(
+        Some(GateResult::NotStarted(why)) => not_started(why),
+        Some(GateResult::Interrupted) => {
+            error(ErrorType::Interrupted, "interrupted while the gate was running")
+        }
+        None if evidence.session.signals.contradicted => plain(
             Outcome::NoSigil,
             "the agent reported done, but wrote that it did not finish, and there is no gate",
         ),
-        GateView::NotRun => Verdict::done(),
+        None => Verdict::done(),
     }
 }
 
@@ -164,10 +191,10 @@ fn not_committed(failure: &CommitFailure) -> Verdict {
             error(ErrorType::Interrupted, "interrupted while the work was being committed")
         }
         CommitFailure::GitFault { why, .. } => {
-            error(ErrorType::Spawn, &format!("cannot commit the work: {why}"))
+            error(ErrorType::Git, &format!("cannot commit the work: {why}"))
         }
-        CommitFailure::Refused { check, .. } => {
-            gate_failure(&format!("the gate `{}` {}", check.command, check.ended))
+        CommitFailure::Refused { .. } => {
+            Verdict { error_type: Some(ErrorType::CommitRefused), ..plain(Outcome::Failed, NOT_COMMITTED) }
         }
     }
 }
@@ -180,14 +207,14 @@ fn gate_failure(message: &str) -> Verdict {
     Verdict { error_type: Some(ErrorType::TestFailure), ..plain(Outcome::Failed, message) }
 }
 
-fn signalled_failure(evidence: &Evidence<'_>) -> Verdict {
-    let signals = evidence.signals;
+fn signalled_failure(evidence: &Evidence) -> Verdict {
+    let signals = &evidence.session.signals;
     let report = signals.failure_report.as_ref();
     let message = report
         .map(|report| report.why_failed.as_str())
         .or(signals.failed_block.as_ref().and_then(|block| block.error.as_deref()))
         .or(signals.failure_reason.as_deref());
-    let message = match (message, last_line(&evidence.report.result_text)) {
+    let message = match (message, last_line(&evidence.session.report.result_text)) {
         (Some(message), _) => message.to_owned(),
         (None, Some(line)) => format!("the agent reported failure: {line}"),
         (None, None) => "the agent reported failure".to_owned(),
@@ -233,7 +260,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::agent::Usage;
+    use crate::agent::{AgentReport, Usage};
+    use crate::model::GitRecord;
     use crate::signals::{self, Scope};
 
     fn report(ending: Ending, text: &str) -> AgentReport {
@@ -255,31 +283,25 @@ mod tests {
         Ending::Faulted { fault, message: "broken".into(), resets_at: None }
     }
 
-    fn judge(report: &AgentReport, stop: Stop, gate: GateView<'_>) -> (Outcome, Option<String>, bool) {
+    fn evidence(report: &AgentReport, stop: Stop, gate: Option<GateResult>) -> Evidence {
         let scope = Scope { task_id: "t-000001", task_key: Some("1.3"), ladder: &[] };
         let signals = signals::parse(&report.result_text, &scope);
-        let verdict = verdict(&Evidence {
-            stop,
-            report,
-            signals: &signals,
+        Evidence {
+            session: Session { stop, report: report.clone(), signals },
             gate,
-            green: Green::Ignored,
+            git: GitRecord::default(),
+            accept_green: false,
             commit_failure: None,
-        });
+        }
+    }
+
+    fn judge(report: &AgentReport, stop: Stop, gate: Option<GateResult>) -> (Outcome, Option<String>, bool) {
+        let verdict = verdict(&evidence(report, stop, gate));
         (verdict.outcome, verdict.error_type.as_ref().map(|e| e.to_string()), verdict.counts())
     }
 
-    fn gate(outcome: GateOutcome) -> GateRecord {
-        GateRecord {
-            command: "check".into(),
-            outcome,
-            ended: "exited with code 1".into(),
-            flaky: false,
-            diagnosis: Box::default(),
-            output_tail: String::new(),
-            touched: Vec::new(),
-            fix: None,
-        }
+    fn gate(outcome: GateOutcome) -> Option<GateResult> {
+        Some(GateResult::Ran(GateRecord::new("check", outcome, "exited with code 1")))
     }
 
     const DONE: &str = "<task-done>t-000001</task-done>";
@@ -290,15 +312,15 @@ mod tests {
         let (pass, fail) = (gate(GateOutcome::Passed), gate(GateOutcome::Failed));
         let signalled = report(Ending::Completed, DONE);
         let silent = report(Ending::Completed, "all good");
-        assert_eq!(judge(&signalled, Stop::Exited, GateView::Ran(&pass)), (Outcome::Done, None, true));
-        assert_eq!(judge(&signalled, Stop::Exited, GateView::NotRun), (Outcome::Done, None, true));
+        assert_eq!(judge(&signalled, Stop::Exited, pass.clone()), (Outcome::Done, None, true));
+        assert_eq!(judge(&signalled, Stop::Exited, None), (Outcome::Done, None, true));
         // OUT-02
         assert_eq!(
-            judge(&signalled, Stop::Exited, GateView::Ran(&fail)),
+            judge(&signalled, Stop::Exited, fail),
             (Outcome::Failed, Some("test_failure".into()), true)
         );
         // OUT-03
-        assert_eq!(judge(&silent, Stop::Exited, GateView::NotRun), (Outcome::NoSigil, None, true));
+        assert_eq!(judge(&silent, Stop::Exited, None), (Outcome::NoSigil, None, true));
     }
 
     #[test]
@@ -323,28 +345,20 @@ mod tests {
     #[test]
     fn out_03_a_gate_without_a_signal_decides_only_where_that_is_wanted() {
         let silent = report(Ending::Completed, "all good");
-        let signals = signals::parse("", &Scope { task_id: "t-000001", task_key: None, ladder: &[] });
-        for (outcome, green, expected) in [
-            (GateOutcome::Passed, Green::Ignored, (Outcome::NoSigil, true)),
-            (GateOutcome::Passed, Green::Accepted, (Outcome::Done, true)),
-            (GateOutcome::Failed, Green::Accepted, (Outcome::NoSigil, true)),
-            (GateOutcome::TimedOut, Green::Accepted, (Outcome::NoSigil, true)),
-            (GateOutcome::Broken, Green::Accepted, (Outcome::Error, false)),
+        for (outcome, accept_green, expected) in [
+            (GateOutcome::Passed, false, (Outcome::NoSigil, true)),
+            (GateOutcome::Passed, true, (Outcome::Done, true)),
+            (GateOutcome::Failed, true, (Outcome::NoSigil, true)),
+            (GateOutcome::TimedOut, true, (Outcome::NoSigil, true)),
+            (GateOutcome::Broken, true, (Outcome::Error, false)),
         ] {
-            let gate = gate(outcome);
-            let evidence = Evidence {
-                stop: Stop::Exited,
-                report: &silent,
-                signals: &signals,
-                gate: GateView::Ran(&gate),
-                green,
-                commit_failure: None,
-            };
+            let mut evidence = evidence(&silent, Stop::Exited, gate(outcome));
+            evidence.accept_green = accept_green;
             let verdict = verdict(&evidence);
-            assert_eq!((verdict.outcome, verdict.counts()), expected, "{outcome:?} {green:?}");
+            assert_eq!((verdict.outcome, verdict.counts()), expected, "{outcome:?} {accept_green}");
             // An attempt that was stopped proves nothing.
-            let late = Evidence { stop: Stop::WallTimeout(std::time::Duration::from_secs(1)), ..evidence };
-            assert_eq!(super::verdict(&late).outcome, Outcome::Error);
+            evidence.session.stop = Stop::WallTimeout(Duration::from_secs(1));
+            assert_eq!(super::verdict(&evidence).outcome, Outcome::Error);
         }
     }
 
@@ -356,11 +370,11 @@ mod tests {
             (Stop::IdleTimeout(Duration::from_secs(60)), "idle_timeout"),
         ] {
             let expected = (Outcome::Error, Some(name.to_owned()), true);
-            assert_eq!(judge(&signalled, stop, GateView::NotRun), expected);
+            assert_eq!(judge(&signalled, stop, None), expected);
             // Unless it was the service that did not answer.
             let waited = report(fault(Fault::Network), "");
             let expected = (Outcome::Error, Some("network".to_owned()), false);
-            assert_eq!(judge(&waited, stop, GateView::NotRun), expected);
+            assert_eq!(judge(&waited, stop, None), expected);
         }
     }
 
@@ -378,25 +392,25 @@ mod tests {
         ] {
             let broken = report(fault(kind), DONE);
             let expected = (Outcome::Error, Some(name.to_owned()), counted);
-            assert_eq!(judge(&broken, Stop::Exited, GateView::NotRun), expected);
+            assert_eq!(judge(&broken, Stop::Exited, None), expected);
         }
         let crashed = report(fault(Fault::Crash), FAILED);
-        assert_eq!(judge(&crashed, Stop::Exited, GateView::NotRun), (Outcome::Failed, None, true));
+        assert_eq!(judge(&crashed, Stop::Exited, None), (Outcome::Failed, None, true));
     }
 
     #[test]
     fn out_08_an_interruption_does_not_count() {
         let signalled = report(Ending::Completed, DONE);
         let expected = (Outcome::Error, Some("interrupted".to_owned()), false);
-        assert_eq!(judge(&signalled, Stop::Interrupted, GateView::NotRun), expected);
-        assert_eq!(judge(&signalled, Stop::Exited, GateView::Interrupted), expected);
+        assert_eq!(judge(&signalled, Stop::Interrupted, None), expected);
+        assert_eq!(judge(&signalled, Stop::Exited, Some(GateResult::Interrupted)), expected);
     }
 
     #[test]
     fn out_09_prose_never_changes_the_class() {
         for prose in ["rate limit reached", "401 unauthorized", "overloaded", "network error"] {
             let talks = report(Ending::Completed, prose);
-            assert_eq!(judge(&talks, Stop::Exited, GateView::NotRun), (Outcome::NoSigil, None, true));
+            assert_eq!(judge(&talks, Stop::Exited, None), (Outcome::NoSigil, None, true));
         }
     }
 
@@ -404,32 +418,20 @@ mod tests {
     fn denied_tools_matter_only_when_the_attempt_is_not_done() {
         let mut denied = report(Ending::Completed, DONE);
         denied.denials = vec!["Bash".into()];
-        assert_eq!(judge(&denied, Stop::Exited, GateView::NotRun).0, Outcome::Done);
+        assert_eq!(judge(&denied, Stop::Exited, None).0, Outcome::Done);
         denied.result_text = "could not".into();
-        assert_eq!(
-            judge(&denied, Stop::Exited, GateView::NotRun),
-            (Outcome::Error, Some("permission".into()), false)
-        );
+        assert_eq!(judge(&denied, Stop::Exited, None), (Outcome::Error, Some("permission".into()), false));
     }
 
     #[test]
     fn sig_10_a_promise_of_failure_is_a_failed_attempt_and_aborts() {
-        let scope = Scope { task_id: "t-000001", task_key: None, ladder: &[] };
         for (promise, abort) in [("FAILURE", true), ("COMPLETE", false)] {
             let report = report(Ending::Completed, &format!("{DONE}\n<promise>{promise}</promise>"));
-            let signals = signals::parse(&report.result_text, &scope);
-            let evidence = Evidence {
-                stop: Stop::Exited,
-                report: &report,
-                signals: &signals,
-                gate: GateView::NotRun,
-                green: Green::Ignored,
-                commit_failure: None,
-            };
+            let evidence = evidence(&report, Stop::Exited, None);
             let verdict = verdict(&evidence);
             assert_eq!(verdict.abort, abort);
             assert_eq!(verdict.outcome == Outcome::Failed, abort);
-            assert_eq!(claims_done(Stop::Exited, &report, &signals), !abort);
+            assert_eq!(claims_done(&evidence.session), !abort);
         }
     }
 
@@ -437,7 +439,32 @@ mod tests {
     fn sig_11_a_contradicted_done_needs_a_gate() {
         let doubtful = report(Ending::Completed, &format!("I could not complete this.\n\n{DONE}"));
         let pass = gate(GateOutcome::Passed);
-        assert_eq!(judge(&doubtful, Stop::Exited, GateView::NotRun).0, Outcome::NoSigil);
-        assert_eq!(judge(&doubtful, Stop::Exited, GateView::Ran(&pass)).0, Outcome::Done);
+        assert_eq!(judge(&doubtful, Stop::Exited, None).0, Outcome::NoSigil);
+        assert_eq!(judge(&doubtful, Stop::Exited, pass.clone()).0, Outcome::Done);
+    }
+
+    #[test]
+    fn work_that_cannot_be_committed_has_an_outcome_of_its_own() {
+        let done = report(Ending::Completed, DONE);
+        let check = GateRecord::new("git commit", GateOutcome::Failed, "failed");
+        for (failure, expected) in [
+            (CommitFailure::Interrupted, (Outcome::Error, "interrupted", false)),
+            (
+                CommitFailure::GitFault { why: "it is gone".into(), remedy: String::new() },
+                (Outcome::Error, "git", false),
+            ),
+            (CommitFailure::Refused { check, fix: None }, (Outcome::Failed, "commit_refused", true)),
+        ] {
+            for gate in [None, gate(GateOutcome::Passed)] {
+                let mut evidence = evidence(&done, Stop::Exited, gate);
+                evidence.commit_failure = Some(failure.clone());
+                let verdict = verdict(&evidence);
+                let error = verdict.error_type.as_ref().map(|error| error.as_str());
+                assert_eq!(
+                    (verdict.outcome, error, verdict.counts()),
+                    (expected.0, Some(expected.1), expected.2)
+                );
+            }
+        }
     }
 }

@@ -2,95 +2,124 @@
 
 use std::time::{Duration, Instant};
 
+use super::Prompt;
+use super::run::Run;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Result};
 use super::state_md::StateMd;
 use crate::agent::{
-    self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault, Launch,
-    LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
+    self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault,
+    LaunchRequest, LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
 };
 use crate::diagnose::error_line;
 use crate::event::EventKind;
+use crate::evidence::Session;
 use crate::files::unguessable;
 use crate::logs::LogDir;
 use crate::model::Task;
 use crate::project::{LOGS, RALPH_DIR};
 use crate::signals::{self, Completion};
+use crate::store::Claimed;
 use crate::text::mask_secrets;
 
 /// How much of the beginning and of the end of standard error is searched for the error of a crash.
 const ERRORS_HEAD: usize = 16 * 1024;
 const ERRORS_TAIL: usize = 64 * 1024;
+/// An agent that stops by itself after this share of its budget has obeyed it.
+const OBEYED_SHARE: f64 = 0.9;
 /// Displays get no more than this many activities.
 const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
 
-pub(super) struct Session {
-    pub stop: Stop,
-    pub report: AgentReport,
-}
-
-pub(super) struct SessionRequest<'s> {
-    pub agent: &'s Agent,
-    pub task: &'s Task,
-    pub model: &'s str,
-    pub launch: &'s Launch,
-    pub budget_usd: Option<f64>,
-}
-
-/// Starts the agent and reads it to its end. A program that cannot be started is a session too: a short one.
-pub(super) fn run_agent(
-    run: &mut RunContext<'_>,
-    state_md: &mut StateMd,
-    request: SessionRequest<'_>,
-    log: AttemptLog,
-) -> Result<Session> {
-    let limits = ProcessLimits {
-        wall: run.settings.attempt_timeout,
-        idle: run.settings.idle_timeout,
-        grace: run.settings.grace,
-    };
-    let interrupt = run.interrupt.clone();
-    let mut guard = run.take_guard()?;
-    let mut live = LiveSession {
-        run,
-        state_md,
-        log,
-        lines: LineSplitter::new(agent::LINE_LIMIT),
-        parser: request.agent.parser(),
-        errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
-        shown: None,
-        concluded: false,
-        price: request.agent.price(Some(request.model), None),
-        request: &request,
-    };
-    let launch = request.launch;
-    let ended = agent::run_below(guard.as_mut(), launch, &limits, &interrupt, &mut live);
-    let LiveSession { run, log, mut lines, mut parser, errors, .. } = live;
-    run.return_guard(guard)?;
-    let ended = match ended {
-        Ok(ended) => ended,
-        Err(error) => {
-            let ending = Ending::Faulted { fault: Fault::Spawn, message: error.to_string(), resets_at: None };
-            let report = parser.finish(Exit::Code(-1));
-            return Ok(Session { stop: Stop::Exited, report: AgentReport { ending, ..report } });
+impl Run<'_> {
+    /// Starts the agent and reads it to its end. A program that cannot be started is a session too: a short one.
+    pub(super) fn call_agent(
+        &mut self,
+        claimed: &Claimed,
+        prompt: &Prompt,
+        log: AttemptLog,
+    ) -> Result<Session> {
+        let task = &claimed.task;
+        let run = &mut self.context;
+        let agent = self.team.agent();
+        let model = &prompt.choice.model;
+        let budget_usd = self.budgets.rest(run, &task.id)?;
+        let launch = agent.launch(&LaunchRequest {
+            task_id: &task.id,
+            task_key: task.key.as_ref().map(|key| key.as_str()),
+            attempt: claimed.tries.counted + 1,
+            model,
+            run_id: &run.id,
+            project_root: run.project.root(),
+            work_tree: run.work_tree,
+            rules: &prompt.rules,
+            task_prompt: &prompt.task,
+            is_root: rustix::process::getuid().is_root(),
+            budget_usd,
+        });
+        self.state_md.attempt_begins(run);
+        let limits = ProcessLimits {
+            wall: run.settings.attempt_timeout,
+            idle: run.settings.idle_timeout,
+            grace: run.settings.grace,
+        };
+        let interrupt = run.interrupt.clone();
+        let mut guard = run.take_guard()?;
+        let mut live = LiveSession {
+            run,
+            state_md: &mut self.state_md,
+            agent,
+            task,
+            log,
+            lines: LineSplitter::new(agent::LINE_LIMIT),
+            parser: agent.parser(),
+            errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
+            shown: None,
+            concluded: false,
+            price: agent.price(Some(model), None),
+            budget_usd,
+        };
+        let ended = agent::run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut live);
+        let LiveSession { run, log, mut lines, mut parser, errors, .. } = live;
+        run.return_guard(guard)?;
+        let (mut stop, report) = match ended {
+            Ok(ended) => {
+                lines.finish(|line, complete| {
+                    parser.line(line, complete);
+                });
+                if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
+                    parser.stderr_error(&line);
+                }
+                if let Some(error) = log.error() {
+                    let path = log.path().display();
+                    run.warn(format!("the log {path} is incomplete: {error}"))?;
+                }
+                if ended.left_overs > 0 {
+                    let plural = if ended.left_overs == 1 { "" } else { "es" };
+                    run.warn(format!("killed {} process{plural} the agent left running", ended.left_overs))?;
+                }
+                (ended.stop, parser.finish(ended.exit))
+            }
+            Err(error) => {
+                let message = error.to_string();
+                let ending = Ending::Faulted { fault: Fault::Spawn, message, resets_at: None };
+                (Stop::Exited, AgentReport { ending, ..parser.finish(Exit::Code(-1)) })
+            }
+        };
+        let signals = signals::parse(&report.result_text, &signal_scope(task, agent.ladder()));
+        // The agent obeyed the budget it was given. A cap of its own settings, far below what is left, is a limit of one
+        // session.
+        let obeyed = matches!(report.ending, Ending::Faulted { fault: Fault::Budget, .. });
+        let ours = budget_usd
+            .is_some_and(|budget| report.cost_usd.is_none_or(|spent| spent >= OBEYED_SHARE * budget));
+        if obeyed && ours && stop == Stop::Exited {
+            stop = Stop::Budget;
         }
-    };
-    lines.finish(|line, complete| {
-        parser.line(line, complete);
-    });
-    if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
-        parser.stderr_error(&line);
+        // An agent that was told to stop with us has not failed by itself, whatever its exit code.
+        if interrupt.first().is_some() && signals.completion == Completion::Absent {
+            stop = Stop::Interrupted;
+        }
+        Ok(Session { stop, report, signals })
     }
-    let report = parser.finish(ended.exit);
-    if let Some(error) = log.error() {
-        let path = log.path().display();
-        run.warn(format!("the log {path} is incomplete: {error}"))?;
-    }
-    if ended.left_overs > 0 {
-        let plural = if ended.left_overs == 1 { "" } else { "es" };
-        run.warn(format!("killed {} process{plural} the agent left running", ended.left_overs))?;
-    }
-    Ok(Session { stop: ended.stop, report })
 }
 
 pub(super) fn signal_scope<'t>(task: &'t Task, ladder: &'t [String]) -> signals::Scope<'t> {
@@ -101,7 +130,8 @@ pub(super) fn signal_scope<'t>(task: &'t Task, ladder: &'t [String]) -> signals:
 struct LiveSession<'s, 'a> {
     run: &'s mut RunContext<'a>,
     state_md: &'s mut StateMd,
-    request: &'s SessionRequest<'s>,
+    agent: &'s Agent,
+    task: &'s Task,
     log: AttemptLog,
     lines: LineSplitter,
     parser: Box<dyn StreamParser>,
@@ -112,6 +142,7 @@ struct LiveSession<'s, 'a> {
     concluded: bool,
     /// What the model costs, where that is known.
     price: Option<Price>,
+    budget_usd: Option<f64>,
 }
 
 impl Watch for LiveSession<'_, '_> {
@@ -129,14 +160,14 @@ impl Watch for LiveSession<'_, '_> {
             }
         });
         self.concluded = parser.conclusion().is_some_and(|text| {
-            let scope = signal_scope(self.request.task, self.request.agent.ladder());
+            let scope = signal_scope(self.task, self.agent.ladder());
             signals::parse(text, &scope).completion != Completion::Absent
         });
         let due = self.shown.is_none_or(|at| at.elapsed() >= BETWEEN_ACTIVITIES);
         let said = matches!(latest, Some(Activity::Said { .. }));
         if let Some(activity) = latest.filter(|_| due || !said) {
             self.shown = Some(Instant::now());
-            self.run.show(EventKind::Activity { task_id: self.request.task.id.clone(), activity });
+            self.run.show(EventKind::Activity { task_id: self.task.id.clone(), activity });
         }
     }
 
@@ -150,11 +181,11 @@ impl Watch for LiveSession<'_, '_> {
     }
 
     fn first_signal(&self) -> EndSignal {
-        self.request.agent.first_signal()
+        self.agent.first_signal()
     }
 
     fn is_over_budget(&self) -> bool {
-        match (self.parser.cost_so_far(self.price.as_ref()), self.request.budget_usd) {
+        match (self.parser.cost_so_far(self.price.as_ref()), self.budget_usd) {
             (Some(cost), Some(budget)) => cost > budget && !self.concluded,
             _ => false,
         }

@@ -1,7 +1,8 @@
-//! The stages of one attempt: prepare (budget, context, hook), begin (the tree, the log, the record), work (agent, signals,
-//! gate), conclude (verdict, commit or rollback, capture, what it means for the run).
+//! The stages of one attempt: prepare (budget, context, hook), begin (the tree, the log, the record), gather the evidence
+//! (git, gate), verdict and commit, conclude (rollback, capture, what it means for the run). The agent's own stage is in
+//! `agent_session.rs`.
 
-use super::agent_session::{Session, SessionRequest, log_path, run_agent, signal_scope};
+use super::agent_session::log_path;
 use super::agents_md_sync::WrittenBy;
 use super::attempt_record::{AttemptResult, add_session, begun as begun_record};
 use super::fix_tasks::attempts_used_up;
@@ -12,18 +13,16 @@ use super::run::Run;
 use super::run_end::{Result, StopRun};
 use super::team::Unavailable;
 use super::work_tree::TreeBefore;
-use crate::agent::{AttemptLog, Ending, Fault, LaunchRequest, Stop};
+use crate::agent::{AttemptLog, Ending, Stop};
 use crate::capture;
-use crate::decide::{Outage, claims_done, gave_no_signal, verdict};
+use crate::decide::{Outage, claims_done, only_signal_missing, verdict};
 use crate::event::{EventKind, RunEvent, TaskRef};
-use crate::evidence::{CommitFailure, Evidence, GateView, Green, Verdict};
+use crate::evidence::{CommitFailure, Evidence, GateResult, Session, Verdict};
 use crate::exit::RunExit;
-use crate::gate::GateResult;
 use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
-use crate::model::{Attempt, ErrorType, FailureClass, GateOutcome, GitRecord, Outcome, Task};
-use crate::signals::{self, Completion, Signals};
+use crate::model::{Attempt, ErrorType, FailureClass, GateOutcome, Outcome, Task};
 use crate::store::{Author, Claimed, UnfinishedAttempt};
 
 /// An attempt that can be made.
@@ -41,65 +40,25 @@ pub(super) struct Begun {
     tree: TreeBefore,
 }
 
-/// What the agent did, and what the gate said of it.
-pub(super) struct Work {
-    session: Session,
-    signals: Signals,
-    /// None where there is no gate, or it was not run.
-    gate: Option<GateResult>,
-    git: GitRecord,
-    /// Whether a gate that passed stands for a forgotten signal.
-    green: Green,
-    /// Why done work is not on its branch or not committed.
-    commit_failure: Option<CommitFailure>,
+/// What to do about a gate that cannot be started or a git that cannot commit.
+fn setup_fix(evidence: &Evidence) -> Option<String> {
+    match (&evidence.commit_failure, &evidence.gate) {
+        (Some(CommitFailure::GitFault { remedy, .. }), _) => {
+            Some(format!("{remedy}; then `ralph run` again"))
+        }
+        (None, Some(GateResult::NotStarted(_))) => {
+            Some("shorten or fix the task's verify command".to_owned())
+        }
+        _ => None,
+    }
 }
 
-impl Work {
-    fn evidence(&self) -> Evidence<'_> {
-        Evidence {
-            stop: self.session.stop,
-            report: &self.session.report,
-            signals: &self.signals,
-            gate: match &self.gate {
-                None => GateView::NotRun,
-                Some(GateResult::Ran(record)) => GateView::Ran(record),
-                Some(GateResult::Interrupted) => GateView::Interrupted,
-                Some(GateResult::NotStarted(why)) => GateView::NotStarted(why),
-            },
-            green: self.green,
-            commit_failure: self.commit_failure.as_ref(),
-        }
+/// What only a person can do about a program that blocked the commit, or about a gate that cannot run.
+fn needs_person(evidence: &Evidence, task: &Task) -> Option<String> {
+    if let Some(CommitFailure::Refused { fix: Some(fix), .. }) = &evidence.commit_failure {
+        return Some(format!("added during this run: {fix}, then `ralph run {}`", task.name()));
     }
-
-    /// The gate passed after an attempt without a signal: the work may be done.
-    fn is_green_without_signal(&self) -> bool {
-        matches!(&self.gate, Some(GateResult::Ran(gate)) if gate.outcome == GateOutcome::Passed)
-            && self.commit_failure.is_none()
-            && gave_no_signal(self.session.stop, &self.session.report, &self.signals)
-    }
-
-    /// What to do about a gate that cannot be started or a git that cannot commit.
-    fn setup_fix(&self) -> Option<String> {
-        match (&self.commit_failure, &self.gate) {
-            (Some(CommitFailure::GitFault { remedy, .. }), _) => {
-                Some(format!("{remedy}; then `ralph run` again"))
-            }
-            (None, Some(GateResult::NotStarted(_))) => {
-                Some("shorten or fix the task's verify command".to_owned())
-            }
-            _ => None,
-        }
-    }
-
-    /// What only a person can do about a program that blocked the commit, or about a gate that cannot run.
-    fn needs_person(&self, task: &Task) -> Option<String> {
-        if let Some(CommitFailure::Refused { fix: Some(fix), .. }) = &self.commit_failure {
-            return Some(format!("added during this run: {fix}, then `ralph run {}`", task.name()));
-        }
-        let evidence = self.evidence();
-        let fix = evidence.check()?.fix.as_deref()?;
-        Some(told_gate_fix(task, fix))
-    }
+    Some(told_gate_fix(task, evidence.check()?.fix.as_deref()?))
 }
 
 impl Run<'_> {
@@ -188,8 +147,6 @@ impl Run<'_> {
         let _ = self.tree.git.as_ref().map(Git::program_changes);
         let number = claimed.tries.recorded + 1;
         let tree = self.tree.before_attempt(run, &claimed.task.id, number)?;
-        // Renumbered: warnings may have been told since it was made.
-        let event = run.event(ready.started.kind.clone());
         // Before the attempt begins: one that cannot be logged is not made.
         let log = self.logs.open(run, &ready.log_name)?;
         let started_at = run.clock.now();
@@ -205,94 +162,58 @@ impl Run<'_> {
             work_dir: Some(run.work_tree.display().to_string()),
             learnings: ready.prompt.learnings.clone(),
         };
-        run.store.begin_attempt(&claimed.task.id, &claimed.token, &start, &event)?;
-        run.observer.event(&event);
+        run.tell_with(ready.started.kind.clone(), |store, event| {
+            store.begin_attempt(&claimed.task.id, &claimed.token, &start, event)
+        })?;
         self.gates.note_files(run, claimed);
         Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree }, log))
     }
 
-    pub(super) fn call_agent(
-        &mut self,
-        claimed: &Claimed,
-        prompt: &Prompt,
-        log: AttemptLog,
-    ) -> Result<Session> {
-        let task = &claimed.task;
-        let run = &mut self.context;
-        let agent = self.team.agent();
-        let model = &prompt.choice.model;
-        let budget_usd = self.budgets.rest(run, &task.id)?;
-        let launch = agent.launch(&LaunchRequest {
-            task_id: &task.id,
-            task_key: task.key.as_ref().map(|key| key.as_str()),
-            attempt: claimed.tries.counted + 1,
-            model,
-            run_id: &run.id,
-            project_root: run.project.root(),
-            work_tree: run.work_tree,
-            rules: &prompt.rules,
-            task_prompt: &prompt.task,
-            is_root: rustix::process::getuid().is_root(),
-            budget_usd,
-        });
-        self.state_md.attempt_begins(run);
-        let request = SessionRequest { agent, task, model, launch: &launch, budget_usd };
-        let mut session = run_agent(run, &mut self.state_md, request, log)?;
-        // The agent obeyed the budget it was given.
-        let obeyed = matches!(session.report.ending, Ending::Faulted { fault: Fault::Budget, .. });
-        // A cap of the settings' own, far below what is left, is a limit of one session.
-        let spent = session.report.cost_usd;
-        let ours = budget_usd.is_some_and(|budget| spent.is_none_or(|spent| spent >= 0.9 * budget));
-        if obeyed && ours && session.stop == Stop::Exited {
-            session.stop = Stop::Budget;
-        }
-        Ok(session)
-    }
-
-    /// What the agent signals, what git shows, and what the gate says of it.
-    pub(super) fn judge(
+    /// What the session, git and the gate say of the attempt.
+    pub(super) fn gather_evidence(
         &mut self,
         claimed: &Claimed,
         ready: &Ready,
         begun: &Begun,
-        mut session: Session,
-    ) -> Result<Work> {
+        session: Session,
+    ) -> Result<Evidence> {
         let run = &mut self.context;
-        let scope = signal_scope(&claimed.task, self.team.agent().ladder());
-        let signals = signals::parse(&session.report.result_text, &scope);
-        // An agent that was told to stop with us has not failed by itself, whatever its exit code.
-        if run.interrupt.first().is_some() && signals.completion == Completion::Absent {
-            session.stop = Stop::Interrupted;
-        }
         // The gate judges what is on the branch of the run.
         let (git, misplaced) = self.tree.after_agent(run, &begun.tree)?;
         let gate = match misplaced {
             // What the gate would judge is not the work.
             Some(_) => None,
-            None => self.gates.judge(run, claimed, &session, &signals, &git)?,
+            None => self.gates.run_after_agent(run, claimed, &session, &git)?,
         };
-        let done = claims_done(session.stop, &session.report, &signals);
-        // A gate that passed before proves nothing about this attempt.
-        let red_before = ready.gate_green_before == Some(false);
-        let green =
-            if run.settings.gate.accept_green && red_before { Green::Accepted } else { Green::Ignored };
-        Ok(Work { session, signals, gate, git, green, commit_failure: misplaced.filter(|_| done) })
+        Ok(Evidence {
+            commit_failure: misplaced.filter(|_| claims_done(&session)),
+            session,
+            gate,
+            git,
+            // A gate that passed before proves nothing about this attempt.
+            accept_green: run.settings.gate.accept_green && ready.gate_green_before == Some(false),
+        })
     }
 
-    /// The verdict on an attempt. Work that is done is committed, and is not done where that fails.
-    pub(super) fn verdict(&mut self, claimed: &Claimed, begun: &Begun, work: &mut Work) -> Result<Verdict> {
-        let first = verdict(&work.evidence());
+    /// The verdict. Done work is committed; where that fails, the failure is evidence too, and the work is not done.
+    pub(super) fn verdict_and_commit(
+        &mut self,
+        claimed: &Claimed,
+        begun: &Begun,
+        evidence: &mut Evidence,
+    ) -> Result<Verdict> {
+        let first = verdict(evidence);
         if first.outcome != Outcome::Done {
             return Ok(first);
         }
         match self.tree.commit(&mut self.context, claimed, &begun.tree)? {
             Ok(commit) => {
-                work.git.commit_after = commit.or(work.git.commit_after.take());
+                evidence.git.commit_after = commit.or(evidence.git.commit_after.take());
                 Ok(first)
             }
             Err(failure) => {
-                work.commit_failure = Some(failure);
-                Ok(verdict(&work.evidence()))
+                evidence.commit_failure = Some(failure);
+                Ok(verdict(evidence))
             }
         }
     }
@@ -303,38 +224,41 @@ impl Run<'_> {
         claimed: &Claimed,
         ready: Ready,
         begun: Begun,
-        mut work: Work,
+        mut evidence: Evidence,
         verdict: Verdict,
     ) -> Result {
         let task = &claimed.task;
         let run = &mut self.context;
-        let files = work.git.files_changed.clone().unwrap_or_default();
+        let files = evidence.git.files_changed.clone().unwrap_or_default();
         let failed = verdict.is_failure();
-        let (report, mark) = failed.then(|| capture::failure(&work.evidence(), &verdict, &files)).unzip();
+        let (report, mark) = failed.then(|| capture::failure(&evidence, &verdict, &files)).unzip();
         // Work that passes the gate is not thrown away because a signal is missing.
-        let green = work.is_green_without_signal();
+        let green = only_signal_missing(&evidence);
         self.tree.warn_of_program_changes(run, &files)?;
         let (undone_ref, returned) = self.tree.after_attempt(run, claimed, begun.tree, failed && !green)?;
-        work.git.undone_ref = undone_ref;
-        let setup_fix = work.setup_fix();
-        let needs_person = work.needs_person(task);
-        let check = work.evidence().check().cloned();
-        let Work { session, signals, git, .. } = work;
+        evidence.git.undone_ref = undone_ref;
         let agent = self.team.agent();
         let mut attempt = begun.attempt;
-        add_session(&mut attempt, agent, &session.report);
+        add_session(&mut attempt, agent, &evidence.session.report);
         attempt.summary = attempt.summary.filter(|_| verdict.outcome == Outcome::Done);
         attempt.gate_green_before = ready.gate_green_before;
-        attempt.set_git(git);
+        if let Some(gate) = evidence.gate_record() {
+            attempt.set_gate(gate);
+        }
         if let Some(mark) = mark.flatten() {
             attempt.set_mark(mark);
         }
+        let setup_fix = setup_fix(&evidence);
+        let needs_person = needs_person(&evidence, task);
+        let check = evidence.check().cloned();
+        let Evidence { session, git, .. } = evidence;
+        attempt.set_git(git);
         // One that was cut short may know what it costs and have had no time to say so.
         let cost_unknown = session.report.ending == Ending::Completed && attempt.cost_usd.is_none();
         let model = attempt.model.clone();
         let result = AttemptResult {
-            learnings: capture::learnings(&signals.learnings),
-            signals,
+            learnings: capture::learnings(&session.signals.learnings),
+            signals: session.signals,
             said: session.report.result_text,
             needs_person,
             prompt: Some(ready.prompt),

@@ -10,7 +10,7 @@ use super::run::Run;
 use super::run_end::{Result, millis};
 use crate::agent::{Agent, AgentReport};
 use crate::capture;
-use crate::decide::{Effects, FailedAttempt, GivenUp, Settled, failure_trend, settle};
+use crate::decide::{Circumstances, FailedAttempt, GivenUp, Settled, failure_trend, settle};
 use crate::diagnose::error_line;
 use crate::event::{AttemptFinished, EventKind, RunEvent};
 use crate::evidence::Verdict;
@@ -42,7 +42,8 @@ pub(super) struct AttemptResult {
 }
 
 impl AttemptResult {
-    /// The result of a verdict, fit for people: one masked line, and a failed check told by what it said.
+    /// The result of a verdict, fit for people: one masked line, and a failed check told by what it said. `check` is the
+    /// one that decided.
     pub(super) fn new(
         mut attempt: Attempt,
         verdict: Verdict,
@@ -54,7 +55,7 @@ impl AttemptResult {
         attempt.error_type = verdict.error_type.clone();
         attempt.message = verdict.message.clone();
         if let Some(check) = check {
-            attempt.set_gate(check);
+            attempt.gate_output = Some(check.output_tail.clone());
         }
         Self {
             attempt: attempt.derive(),
@@ -71,6 +72,9 @@ impl AttemptResult {
 
     /// A parent's own gate failed: an attempt without an agent.
     pub(super) fn of_parent_gate(mut attempt: Attempt, gate: Option<&GateRecord>, verdict: Verdict) -> Self {
+        if let Some(gate) = gate {
+            attempt.set_gate(gate);
+        }
         let failed = gate.filter(|_| verdict.counts());
         let report = failed.map(|gate| capture::parent_gate_report(gate, &verdict));
         if let Some(found) = failed.and_then(|gate| gate.diagnosis.fingerprint.clone()) {
@@ -158,11 +162,12 @@ impl Run<'_> {
         let fix_policy = FixPolicy::new(run.project, run.settings, &run.real_paths);
         let may_fix = result.verdict.is_failure() && !keeps_open;
         let plan = fix_policy.plan(run.store, task, &result, tried.as_deref(), may_fix)?;
-        let effects = Effects {
+        let circumstances = Circumstances {
             difficulty: result.signals.difficulty,
             next_model: result.signals.next_model.as_deref(),
             why: why.as_deref(),
             stuck: failure_trend(&failures, policy).stuck,
+            forgiven: claimed.metrics.forgiven,
             tried: tried.as_deref(),
             needs_person: result.needs_person.as_deref(),
             keeps_open,
@@ -175,9 +180,7 @@ impl Run<'_> {
         let iteration = run.attempts + 1;
         let mut told = Vec::new();
         let captured = run.store.capture(&task.id, &claimed.token, run.random, |before| {
-            let unforgiven = before.metrics.forgiven == claimed.metrics.forgiven;
-            let effects = Effects { stuck: effects.stuck && unforgiven, ..effects };
-            let settled = settle(&result.verdict, &effects, before, policy);
+            let settled = settle(&result.verdict, &circumstances, before, policy);
             let mut plan = plan.effects(task, &result, &settled, policy);
             told = std::mem::take(&mut plan.events);
             let (status, reason) = status_of(&settled.next);
@@ -204,7 +207,7 @@ impl Run<'_> {
             run.attempts += 1;
         }
         for event in &captured.events {
-            run.observer.event(event);
+            run.show_stored(event);
             if !captured.own_work {
                 run.hook_after(HookPoint::AfterAttempt, event)?;
             }

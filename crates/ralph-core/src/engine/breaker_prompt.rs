@@ -34,7 +34,6 @@ pub enum PauseReason {
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     pub reason: PauseReason,
-    /// What the failures have in common.
     pub analysis: &'a Analysis,
     pub timeout: std::time::Duration,
 }
@@ -161,8 +160,9 @@ impl Run<'_> {
         let analysis = self.analyse()?;
         let run = &mut self.context;
         let (failures, tasks) = (breaker.failures, breaker.tasks);
-        let opened = run.event(EventKind::BreakerOpened { failures, tasks, analysis: analysis.clone() });
-        run.store.append_events(std::slice::from_ref(&opened))?;
+        let opened = EventKind::BreakerOpened { failures, tasks, analysis: analysis.clone() };
+        let mut opened = run.event(opened);
+        run.store.append_event(&mut opened)?;
         self.state_md.write_analysis(run, &analysis)?;
         let answer = match run.settings.pause_on {
             PauseOn::Never => Answer::Nobody,
@@ -179,7 +179,7 @@ impl Run<'_> {
                 return self.skip(current);
             }
             // The person who was asked has seen it; everybody else sees it now.
-            Answer::Nobody => run.observer.event(&opened),
+            Answer::Nobody => run.show_stored(&opened),
         }
         let triggered = || {
             StopRun::new(

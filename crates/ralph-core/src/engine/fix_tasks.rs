@@ -6,7 +6,7 @@ use super::attempt_record::AttemptResult;
 use super::run_context::RunContext;
 use super::run_end::Result;
 use super::{RecoverySettings, RunSettings};
-use crate::capture::NOTHING_KNOWN;
+use crate::capture::{self, NOTHING_KNOWN};
 use crate::decide::{GivenUp, Policy, Settled};
 use crate::diagnose::fingerprint;
 use crate::event::{EventKind, TaskRef};
@@ -312,8 +312,7 @@ fn failure(key: &str, result: &AttemptResult) -> Failure {
     let error = match (&result.verdict.error_type, &result.verdict.message) {
         // How an agent was ended says nothing of why.
         (Some(ErrorType::Timeout | ErrorType::IdleTimeout), Some(message)) => Some(message.as_str()),
-        // What Ralph adds about the gate is no part of the error.
-        _ => report.and_then(|report| report.why_it_failed.split(" (the gate `").next()),
+        _ => report.map(|report| capture::bare_error(&report.why_it_failed)),
     };
     let error = error.map(|error| cut(error, ERROR_CHARS));
     let raw_output = cut(&result.said, RAW_CHARS);

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use super::agent_session::Session;
 use super::fix_tasks::SAID;
 use super::readiness::{open_gates, told_gate_fix};
 use super::run_context::{RunContext, shown_command};
@@ -11,9 +10,9 @@ use super::run_end::{Result, millis};
 use crate::decide::{claims_done, gave_no_signal};
 use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};
-use crate::gate::{self, Gate, GateProgress, GateResult};
+use crate::evidence::{GateResult, Session};
+use crate::gate::{self, Gate, GateProgress};
 use crate::model::{GateOutcome, GateRecord, GitRecord, Task};
-use crate::signals::Signals;
 use crate::store::Claimed;
 
 #[derive(Default)]
@@ -28,16 +27,14 @@ pub(super) struct Gates {
 
 impl Gates {
     /// Runs the gate where the agent says the task is done or says nothing.
-    pub(super) fn judge(
+    pub(super) fn run_after_agent(
         &self,
         run: &mut RunContext<'_>,
         claimed: &Claimed,
         session: &Session,
-        signals: &Signals,
         git: &GitRecord,
     ) -> Result<Option<GateResult>> {
-        let (stop, report) = (session.stop, &session.report);
-        let wanted = claims_done(stop, report, signals) || gave_no_signal(stop, report, signals);
+        let wanted = claims_done(session) || gave_no_signal(session);
         let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
             return Ok(None);
         };

@@ -11,13 +11,12 @@ use super::run_context::RunContext;
 use super::run_end::{Result, StopRun, millis};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
 use crate::capture;
-use crate::decide::{Effects, settle};
+use crate::decide::{Circumstances, lost_verdict, settle};
 use crate::event::{EventKind, RunEvent, TaskRef};
-use crate::evidence::Verdict;
 use crate::git::{Git, GitError, GitFault, GitLimits};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{ErrorType, GateOutcome, GateRecord, GitRecord, Outcome, RunId, Task, Timestamp};
+use crate::model::{GateOutcome, GateRecord, GitRecord, RunId, Task, Timestamp};
 use crate::signals;
 use crate::store::{Claim, Purpose, Random, Store, StoreError};
 
@@ -125,7 +124,6 @@ impl LostAttempts<'_> {
                 return Ok(());
             }
         };
-        // It is done where its work was committed, for that comes last, after its signal and its gate.
         let done = committed.is_some();
         let git = committed.unwrap_or_else(|| GitRecord {
             commit_before: claim.attempt.commit_before.clone(),
@@ -146,10 +144,10 @@ impl LostAttempts<'_> {
         attempt.summary = attempt.summary.filter(|_| done);
         attempt.set_git(git);
         let gate = if done { self.passed_gate(claim, &task)? } else { None };
-        let verdict = match done {
-            true => Verdict::done(),
-            false => Verdict::new(Outcome::Error, ErrorType::Lost, capture::DIED),
-        };
+        if let Some(gate) = &gate {
+            attempt.set_gate(gate);
+        }
+        let verdict = lost_verdict(done);
         let report = (!done).then(capture::lost_report);
         let scope = signal_scope(&task, &[]);
         let signals = said.map(|said| signals::parse(&said.result_text, &scope)).unwrap_or_default();
@@ -158,17 +156,17 @@ impl LostAttempts<'_> {
             ..AttemptResult::new(attempt, verdict, gate.as_ref(), report)
         };
         let plan = self.fix_policy.plan(self.store, &task, &result, None, !done)?;
-        let effects = Effects {
+        let circumstances = Circumstances {
             difficulty: signals.difficulty.filter(|_| done),
             root: plan.root(),
             recovery_limit: plan.recovery_limit(),
             breaker_threshold: self.breaker_threshold,
-            ..Effects::default()
+            ..Circumstances::default()
         };
         let policy = self.fix_policy.policy;
         let (id, token) = (&claim.task_id, &claim.token);
         let captured = self.store.capture(id, token, self.random, |before| {
-            let settled = settle(&result.verdict, &effects, before, policy);
+            let settled = settle(&result.verdict, &circumstances, before, policy);
             let mut plan = plan.effects(&task, &result, &settled, policy);
             let lost = EventKind::LostFound {
                 task: TaskRef::from(&task),
@@ -267,7 +265,7 @@ impl RunContext<'_> {
         .record(&mut |kind| Some(self.events.event(kind)))?;
         self.lost_until = self.lost_until.max(recorded.last_sign);
         for event in &recorded.events {
-            self.observer.event(event);
+            self.show_stored(event);
         }
         if recorded.processes_ended > 0 {
             let n = recorded.processes_ended;

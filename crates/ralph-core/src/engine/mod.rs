@@ -19,6 +19,8 @@ mod hook_calls;
 mod lost_attempts;
 mod next_model;
 mod parents;
+#[cfg(test)]
+mod part_tests;
 mod plan_changes;
 mod plan_sync;
 mod planning;

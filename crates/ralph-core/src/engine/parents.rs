@@ -5,11 +5,10 @@ use super::fix_tasks::attempts_used_up;
 use super::readiness::told_gate_fix;
 use super::run::Run;
 use super::run_end::{EngineError, Result};
-use crate::decide::gate_broken;
+use crate::decide::parent_verdict;
 use crate::event::{EventKind, TaskRef};
-use crate::evidence::Verdict;
-use crate::gate::GateResult;
-use crate::model::{Attempt, DoneBy, ErrorType, GateOutcome, NO_MODEL, Outcome};
+use crate::evidence::GateResult;
+use crate::model::{Attempt, DoneBy, GateOutcome, NO_MODEL};
 use crate::store::{Claimed, Purpose};
 
 impl Run<'_> {
@@ -45,22 +44,16 @@ impl Run<'_> {
             },
         };
         if gate.as_ref().is_none_or(|gate| gate.outcome == GateOutcome::Passed) {
-            let event = run.event(EventKind::ParentGate { task, passed: true });
             // Gates may be switched off for this run.
             let by = gate.map_or(DoneBy::Children, |_| DoneBy::Gate);
-            let now = run.clock.now();
-            run.store.complete_parent(&claimed.task.id, &claimed.token, by, &event, now)?;
-            run.observer.event(&event);
+            let (id, now) = (&claimed.task.id, run.clock.now());
+            run.tell_with(EventKind::ParentGate { task, passed: true }, |store, event| {
+                store.complete_parent(id, &claimed.token, by, event, now)
+            })?;
             return run.show_progress();
         }
         run.tell(EventKind::ParentGate { task, passed: false })?;
-        let verdict = match gate.as_ref().filter(|gate| gate.outcome == GateOutcome::Broken) {
-            Some(gate) => gate_broken(gate),
-            None => {
-                let message = "all subtasks are done, but the gate failed";
-                Verdict::new(Outcome::Failed, ErrorType::TestFailure, message)
-            }
-        };
+        let verdict = parent_verdict(gate.as_ref());
         // A failure would count as an attempt, and the task has used up all it may have.
         if verdict.counts()
             && let Some((reason, end)) = attempts_used_up(run, &claimed.task)?

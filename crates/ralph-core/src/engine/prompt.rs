@@ -28,7 +28,6 @@ pub enum PromptError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// A template's file cannot be read.
     #[error("cannot read template {path}: {source}")]
     Unreadable { path: String, source: std::io::Error },
 }
@@ -230,9 +229,7 @@ impl Prompter<'_> {
             specs_dir: self.project.specs(),
         })
     }
-}
 
-impl Prompter<'_> {
     /// The failure that a fix task is for, and plan changes that were refused.
     fn further(&self, task: &Task) -> Result<Vec<ExtraSection>, PromptError> {
         let mut parts = Vec::new();

@@ -82,16 +82,16 @@ impl Engine<'_> {
                 hint: Some("add a task with `ralph task add TITLE`".to_owned()),
             });
         }
-        let recorded = (self.settings_json.clone(), self.output.clone());
+        let (settings_json, output) = (self.settings_json.clone(), self.output.clone());
         let mut run = Run::new(self)?;
-        let started = run.record_start(tasks, recorded)?;
+        let started = run.record_start(tasks, settings_json, output)?;
         let halt = run.work(&started);
         run.end(halt)
     }
 }
 
 impl<'a> Run<'a> {
-    fn new<'b: 'a>(engine: &'a mut Engine<'b>) -> Result<Self, EngineError> {
+    pub(super) fn new<'b: 'a>(engine: &'a mut Engine<'b>) -> Result<Self, EngineError> {
         let own_files = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
         let team = Team::new(engine.agent, engine.fallback);
         let context = RunContext::new(engine, &own_files)?;
@@ -110,15 +110,16 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn record_start(
+    pub(super) fn record_start(
         &mut self,
         tasks: PlanCounts,
-        (settings_json, output): (String, Option<String>),
+        settings_json: String,
+        output: Option<String>,
     ) -> Result<RunEvent, EngineError> {
         let run = &mut self.context;
         let settings = run.settings;
         let ungated = settings.gate.ungated(run.store, &settings.scope)?;
-        let event = run.event(EventKind::RunStarted {
+        let started = EventKind::RunStarted {
             agent: self.team.agent().name().to_owned(),
             strategy: settings.strategy.to_string(),
             limit: settings.limit,
@@ -126,7 +127,7 @@ impl<'a> Run<'a> {
             without_gate: ungated.len() as u64,
             ungated: ungated.iter().take(NAMED_UNGATED).map(|task| task.name().to_owned()).collect(),
             gates_off: !settings.gate.enabled,
-        });
+        };
         let new = NewRun {
             id: run.id.clone(),
             started_at: run.started_at,
@@ -136,9 +137,7 @@ impl<'a> Run<'a> {
             expires_at: run.started_at.plus(settings.lease),
             defaults_revision: settings.defaults_revision,
         };
-        run.store.start_run(&new, &event)?;
-        run.observer.event(&event);
-        Ok(event)
+        Ok(run.tell_with(started, |store, event| store.start_run(&new, event))?)
     }
 
     /// Everything between the start and the end of the run. Gives why it ends.
@@ -202,12 +201,12 @@ impl<'a> Run<'a> {
         let (begun, log) = self.begin(claimed, &ready)?;
         self.context.attempt_under_way = true;
         let worked = self.call_agent(claimed, &ready.prompt, log).and_then(|session| {
-            let mut work = self.judge(claimed, &ready, &begun, session)?;
-            let verdict = self.verdict(claimed, &begun, &mut work)?;
-            Ok((work, verdict))
+            let mut evidence = self.gather_evidence(claimed, &ready, &begun, session)?;
+            let verdict = self.verdict_and_commit(claimed, &begun, &mut evidence)?;
+            Ok((evidence, verdict))
         });
         self.context.attempt_under_way = false;
-        let (work, verdict) = worked?;
-        self.conclude(claimed, ready, begun, work, verdict)
+        let (evidence, verdict) = worked?;
+        self.conclude(claimed, ready, begun, evidence, verdict)
     }
 }

@@ -26,12 +26,9 @@ use crate::text::code_line;
 /// How often a run with an attempt under way says that it lives: a lost attempt is known to have lasted until then.
 const BETWEEN_BEATS: Duration = Duration::from_secs(2);
 const STOPPED: &str = "stopped by `ralph stop`";
-/// Characters of a gate's command in an event.
-pub(super) const COMMAND_CHARS: usize = 200;
 
 pub(super) struct RunContext<'a> {
     pub project: &'a Project,
-    /// Where agents work.
     pub work_tree: &'a Path,
     pub store: &'a mut Store,
     pub settings: &'a RunSettings,
@@ -130,7 +127,6 @@ impl EventMaker<'_> {
     }
 }
 
-/// Events.
 impl RunContext<'_> {
     pub(super) fn event(&mut self, kind: EventKind) -> RunEvent {
         self.events.event(kind)
@@ -142,11 +138,27 @@ impl RunContext<'_> {
         self.observer.event(&event);
     }
 
+    /// Makes an event, stores it in the transaction of `write`, and shows it.
+    pub(super) fn tell_with(
+        &mut self,
+        kind: EventKind,
+        write: impl FnOnce(&mut Store, &mut RunEvent) -> Result<(), StoreError>,
+    ) -> Result<RunEvent, StoreError> {
+        let mut event = self.event(kind);
+        write(self.store, &mut event)?;
+        self.show_stored(&event);
+        Ok(event)
+    }
+
+    /// Shows an event under the number it was stored with: another worker of the run may have used up the next ones.
+    pub(super) fn show_stored(&mut self, event: &RunEvent) {
+        self.events.seq = self.events.seq.max(event.seq);
+        self.observer.event(event);
+    }
+
     /// Stores an event that belongs to no other transaction, and shows it.
     pub(super) fn tell(&mut self, kind: EventKind) -> Result {
-        let event = self.event(kind);
-        self.store.append_events(std::slice::from_ref(&event))?;
-        self.observer.event(&event);
+        self.tell_with(kind, Store::append_event)?;
         Ok(())
     }
 
@@ -183,11 +195,11 @@ impl RunContext<'_> {
     }
 }
 
+/// A gate's command as events show it.
 pub(super) fn shown_command(command: &str) -> String {
-    code_line(command, COMMAND_CHARS)
+    code_line(command, 200)
 }
 
-/// Files and the database.
 impl RunContext<'_> {
     /// Ralph's own directory, if it is still where it was when the run began.
     pub(super) fn ralph_dir(&self) -> std::io::Result<PathBuf> {
@@ -285,11 +297,10 @@ impl RunContext<'_> {
 
     /// Blocks a claimed task until a person decides, without an attempt, and with it the recovery chain that ends here.
     pub(super) fn block(&mut self, claimed: &Claimed, reason: &str, end: Option<&RecoveryEnd>) -> Result {
-        let task = TaskRef::from(&claimed.task);
-        let event = self.event(EventKind::HandedOver { task, reason: reason.to_owned() });
+        let Claimed { task, token, .. } = claimed;
         let now = self.clock.now();
-        self.store.block_claimed(&claimed.task.id, &claimed.token, reason, end, &event, now)?;
-        self.observer.event(&event);
+        let kind = EventKind::HandedOver { task: TaskRef::from(task), reason: reason.to_owned() };
+        self.tell_with(kind, |store, event| store.block_claimed(&task.id, token, reason, end, event, now))?;
         self.show_progress()
     }
 

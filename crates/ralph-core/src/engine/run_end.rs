@@ -19,16 +19,13 @@ use crate::store::{Author, RunEnd, StoreError};
 pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The prompt could not be made.
     #[error(transparent)]
     Prompt(#[from] PromptError),
     /// Git could not be asked without waiting for ever.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A parent's own gate could not be started.
     #[error("cannot run the gate of {task}: {why}")]
     Gate { task: String, why: String },
-    /// The log of an attempt could not be written.
     #[error("cannot write the log {path}: {source}")]
     Log { path: String, source: std::io::Error },
 }
@@ -42,7 +39,6 @@ pub struct Summary {
     pub hint: Option<String>,
 }
 
-/// What the engine's own steps give back.
 pub(super) type Result<T = (), E = Halt> = std::result::Result<T, E>;
 
 /// Why the loop goes no further. A step that ends the run gives it as its error, so that `?` carries it to the end.
@@ -115,7 +111,7 @@ impl Run<'_> {
             closed = written.and(closed);
         }
         if let Ok(event) = &closed {
-            self.context.observer.event(event);
+            self.context.show_stored(event);
         }
         self.context.dismiss_guard();
         // Where the database is gone, all that matters is how to put it back.
@@ -142,14 +138,14 @@ impl Run<'_> {
         // While the run is still on record as one that is at work.
         let event = run.event(kind.clone());
         let told = run.hook_after(HookPoint::AfterRun, &event);
-        let event = run.event(kind);
+        let mut event = run.event(kind);
         let end = RunEnd {
             id: run.id.clone(),
             ended_at: run.clock.now(),
             outcome: stop.exit.word().to_owned(),
             exit_code: i32::from(stop.exit.code()),
         };
-        run.store.end_run(&end, &event)?;
+        run.store.end_run(&end, &mut event)?;
         tidied.and(told).map(|()| event)
     }
 
@@ -189,7 +185,6 @@ impl Run<'_> {
     }
 }
 
-/// A duration in whole milliseconds.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -137,7 +137,6 @@ impl Default for GitSettings {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitWhen {
-    /// It is left to people and agents.
     Never,
     OnSuccess,
 }
@@ -151,7 +150,6 @@ pub enum OnDirty {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct GateSettings {
-    /// Whether they are run at all.
     pub enabled: bool,
     /// The gate of tasks that have none.
     pub verify: Option<String>,

@@ -13,7 +13,6 @@ use crate::model::{Cost, Outcome, RunId, Task, Timestamp};
 use crate::project::Project;
 use crate::store::{BreakerState, Purpose, RunRow, Scope, Store, StoreError};
 
-/// The page, in Ralph's own directory.
 pub(super) const STATE_MD: &str = "STATE.md";
 const ROWS: u32 = 15;
 /// How long another run's turn is waited for.
@@ -30,7 +29,6 @@ pub(super) struct StateMd {
     /// When it is to show the attempt that is under way.
     due: Option<Timestamp>,
     shows_attempt: bool,
-    /// The lines of the last analysis.
     analysis: Option<Vec<String>>,
 }
 

@@ -1,13 +1,12 @@
 //! The end of a run: near-duplicate learnings are merged and the old and unused archived, which can both be undone; logs
 //! that are too old or too many go.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::run_context::RunContext;
 use super::run_end::Result;
 use crate::event::EventKind;
-use crate::logs::{Limits, Protected, Pruned, plan, prune};
+use crate::logs::{Protected, Pruned, plan, prune};
 use crate::memory::recall::upkeep::{UpkeepPolicy, is_stale, merges};
 use crate::model::{LearningId, RunId, Timestamp};
 use crate::project::LOGS;
@@ -22,7 +21,6 @@ const AT_LEAST: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Upkeep {
-    /// Learnings joined into new ones.
     pub merged: Vec<Merged>,
     pub pruned: Vec<LearningId>,
 }
@@ -54,7 +52,6 @@ impl Upkeep {
     }
 }
 
-/// Merges all near-duplicates among the active learnings.
 pub fn merge_all(store: &mut Store, random: Random<'_>) -> Result<Vec<Merged>, StoreError> {
     let newest = store.learning_counts()?.newest;
     let active = store.learnings(&LearningFilter::active())?;
@@ -63,7 +60,6 @@ pub fn merge_all(store: &mut Store, random: Random<'_>) -> Result<Vec<Merged>, S
     Ok(merged)
 }
 
-/// What could be pruned now.
 pub fn stale(store: &Store, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>, StoreError> {
     let old = LearningFilter { before: Some(policy.old_before(now)), ..LearningFilter::active() };
     let mut stale = store.learnings(&old)?;
@@ -76,27 +72,6 @@ pub fn protected_logs(store: &Store, own: Option<&RunId>) -> Result<Protected, S
     let open = store.open_runs()?.into_iter().map(|run| run.id);
     let others: Vec<RunId> = open.filter(|run| Some(run) != own).collect();
     Ok(Protected::new(&store.needed_logs()?, others))
-}
-
-/// Deletes logs for so long; what went wrong comes back beside what was done.
-fn prune_now(
-    store: &Store,
-    dir: &Path,
-    limits: &Limits,
-    own: &RunId,
-    (now, patience): (Timestamp, Duration),
-) -> (Pruned, Option<String>) {
-    let broken = |error: std::io::Error| format!("{}: {error}", dir.display());
-    let started = Instant::now();
-    let protected = protected_logs(store, Some(own)).map_err(|error| error.to_string());
-    match protected.and_then(|protected| plan(dir, &protected, limits, now).map_err(broken)) {
-        Ok(files) => {
-            let left = patience.saturating_sub(started.elapsed()).max(AT_LEAST);
-            let (done, failed) = prune(dir, &files, left);
-            (done, failed.map(broken))
-        }
-        Err(error) => (Pruned::default(), Some(error)),
-    }
 }
 
 impl RunContext<'_> {
@@ -122,19 +97,29 @@ impl RunContext<'_> {
     /// person who interrupted the run waits for its end.
     pub(super) fn prune_logs(&mut self, interrupted: bool) -> Result {
         let patience = if interrupted { LITTLE_PATIENCE } else { PATIENCE };
-        let limits = self.settings.logs;
+        let started = Instant::now();
+        let limits = &self.settings.logs;
         if limits.is_endless() {
             return Ok(());
         }
-        let logs = match self.ralph_dir() {
+        let dir = match self.ralph_dir() {
             Ok(dir) => dir.join(LOGS),
             Err(error) => return self.warn(format!("cannot delete old logs: .ralph: {error}")),
         };
-        let now = self.clock.now();
-        let (Pruned { files, bytes }, error) =
-            prune_now(self.store, &logs, &limits, &self.id, (now, patience));
-        if files > 0 {
-            self.tell(EventKind::LogsPruned { files, bytes })?;
+        let broken = |error: std::io::Error| Some(format!("{}: {error}", dir.display()));
+        let (pruned, error) = match protected_logs(self.store, Some(&self.id)) {
+            Err(error) => (Pruned::default(), Some(error.to_string())),
+            Ok(protected) => match plan(&dir, &protected, limits, self.clock.now()) {
+                Err(error) => (Pruned::default(), broken(error)),
+                Ok(files) => {
+                    let left = patience.saturating_sub(started.elapsed()).max(AT_LEAST);
+                    let (pruned, error) = prune(&dir, &files, left);
+                    (pruned, error.and_then(broken))
+                }
+            },
+        };
+        if pruned.files > 0 {
+            self.tell(EventKind::LogsPruned { files: pruned.files, bytes: pruned.bytes })?;
         }
         match error {
             Some(error) => self.warn(format!("cannot delete some old logs: {error}")),

@@ -15,7 +15,6 @@ const CANNOT_EXECUTE: i32 = 126;
 const NOT_FOUND: i32 = 127;
 /// How much of a script is read for its first line.
 const FIRST_LINE: u64 = 256;
-/// Longest name that is shown.
 const NAME_CHARS: usize = 80;
 
 /// Why a gate cannot run, and what makes it run.
@@ -240,7 +239,6 @@ fn names(texts: &[String], path: &str, dir: &Path) -> bool {
         })
 }
 
-/// Whether the task's texts contain a word.
 fn mentions(texts: &[String], name: &str) -> bool {
     let mut words = texts.iter().flat_map(|text| split_words(text));
     words.any(|word| word.trim_end_matches(['.', '!', '?']).eq_ignore_ascii_case(name))

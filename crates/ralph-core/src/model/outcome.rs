@@ -41,12 +41,16 @@ pub enum ErrorType {
     Network,
     /// Credentials are missing or refused.
     Auth,
-    /// The agent could not be started.
+    /// The agent or the gate's shell could not be started.
     Spawn,
     /// The agent was denied tools it needed.
     Permission,
     /// The service does not know what was asked for.
     Config,
+    /// Git or one of its hooks refused the commit of done work, or the work is on another branch.
+    CommitRefused,
+    /// Git could not commit done work, and no further attempt would change that.
+    Git,
     /// The gate could not run: a program it needs could not be started.
     GateBroken,
     /// A signal to Ralph ended the attempt.
@@ -75,7 +79,7 @@ pub enum FailureClass {
 }
 
 /// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 14] = [
+const OWN: [(&str, ErrorType); 16] = [
     ("test_failure", ErrorType::TestFailure),
     ("timeout", ErrorType::Timeout),
     ("idle_timeout", ErrorType::IdleTimeout),
@@ -87,6 +91,8 @@ const OWN: [(&str, ErrorType); 14] = [
     ("spawn", ErrorType::Spawn),
     ("permission", ErrorType::Permission),
     ("config", ErrorType::Config),
+    ("commit_refused", ErrorType::CommitRefused),
+    ("git", ErrorType::Git),
     ("gate_broken", ErrorType::GateBroken),
     ("interrupted", ErrorType::Interrupted),
     ("lost", ErrorType::Lost),
@@ -104,18 +110,22 @@ impl ErrorType {
     /// so only an `error` can be of Ralph's own classes.
     pub fn from_stored(outcome: Outcome, text: &str) -> Self {
         let own = OWN.into_iter().find(|(name, _)| *name == text).map(|(_, error)| error);
-        own.filter(|error| *error == Self::TestFailure || outcome == Outcome::Error)
+        let with_failed = |error: &Self| matches!(error, Self::TestFailure | Self::CommitRefused);
+        own.filter(|error| with_failed(error) || outcome == Outcome::Error)
             .unwrap_or_else(|| Self::Reported(text.to_owned()))
     }
 
     pub fn class(&self) -> FailureClass {
         match self {
-            Self::TestFailure | Self::Timeout | Self::IdleTimeout | Self::Crash | Self::Reported(_) => {
-                FailureClass::AgentFault
-            }
+            Self::TestFailure
+            | Self::CommitRefused
+            | Self::Timeout
+            | Self::IdleTimeout
+            | Self::Crash
+            | Self::Reported(_) => FailureClass::AgentFault,
             Self::RateLimit => FailureClass::RateLimit,
             Self::Overloaded | Self::Network => FailureClass::Service,
-            Self::Auth | Self::Spawn | Self::Permission | Self::Config => FailureClass::Setup,
+            Self::Auth | Self::Spawn | Self::Permission | Self::Config | Self::Git => FailureClass::Setup,
             Self::GateBroken => FailureClass::Gate,
             Self::Interrupted => FailureClass::Interruption,
             Self::Lost => FailureClass::Lost,

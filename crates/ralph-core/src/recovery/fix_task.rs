@@ -28,7 +28,6 @@ pub struct Original<'a> {
     pub error_category: Option<&'a str>,
 }
 
-/// A fix task, every field filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixTask {
     pub key: String,

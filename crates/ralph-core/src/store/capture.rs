@@ -71,7 +71,7 @@ impl Store {
             breaker::after(tx, &standing.breaker.root, &capture)?;
             claims::give_up(tx, task, token)?;
             status::settle(tx, capture.attempt.ended_at())?;
-            for event in &capture.events {
+            for event in &mut capture.events {
                 events::append(tx, event)?;
             }
             Ok(capture)

@@ -142,7 +142,7 @@ impl Store {
         task: &TaskId,
         token: &Token,
         start: &UnfinishedAttempt,
-        event: &RunEvent,
+        event: &mut RunEvent,
     ) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let claim = bind! { task_id: task, token };
@@ -185,7 +185,7 @@ impl Store {
         task: &TaskId,
         token: &Token,
         by: DoneBy,
-        event: &RunEvent,
+        event: &mut RunEvent,
         now: Timestamp,
     ) -> Result<()> {
         self.write(Durability::Power, |tx| {
@@ -210,7 +210,7 @@ impl Store {
         token: &Token,
         reason: &str,
         end: Option<&RecoveryEnd>,
-        event: &RunEvent,
+        event: &mut RunEvent,
         now: Timestamp,
     ) -> Result<()> {
         self.write(Durability::Power, |tx| {

@@ -36,9 +36,9 @@ record!(StoredEvent { seq, at, kind = "type", json });
 record!(Wait { from = "at", to = "next" });
 
 impl Store {
-    /// Writes events that belong to no other transaction.
-    pub fn append_events(&mut self, events: &[RunEvent]) -> Result<()> {
-        self.write(Durability::Process, |tx| events.iter().try_for_each(|event| append(tx, event)))
+    /// Writes an event that belongs to no other transaction.
+    pub fn append_event(&mut self, event: &mut RunEvent) -> Result<()> {
+        self.write(Durability::Process, |tx| append(tx, event))
     }
 
     /// A run's events after `after`, oldest first, at most so many.
@@ -91,18 +91,19 @@ fn id_of(conn: &Connection, run: &RunId, seq: u64) -> Result<i64> {
     Ok(number.unwrap_or(0).saturating_mul(1 << 32).saturating_add(seq))
 }
 
-/// Stores an event under its number, or under the next one where another worker of the run was quicker.
-pub(super) fn append(tx: &Connection, event: &RunEvent) -> Result<()> {
+/// Stores an event under its number, or under the next one where another worker of the run was quicker: the event is given
+/// the number that is stored.
+pub(super) fn append(tx: &Connection, event: &mut RunEvent) -> Result<()> {
     let first = id_of(tx, &event.run_id, 0)?;
     let sql = "SELECT coalesce(max(id) - :first, 0) + 1 FROM run_events
          WHERE id > :first AND id < :first + 4294967296";
     let next: u64 = tx.one(sql, bind! { first })?;
-    let event = RunEvent { seq: event.seq.max(next), ..event.clone() };
+    event.seq = event.seq.max(next);
     tx.insert(
         "run_events",
         bind! {
             id: id_of(tx, &event.run_id, event.seq)?, run_id: event.run_id, seq: event.seq, at: event.at,
-            type: event.kind.name(), json: Json(&event),
+            type: event.kind.name(), json: Json(&*event),
         },
     )
 }

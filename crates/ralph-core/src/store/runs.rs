@@ -125,7 +125,7 @@ impl FromRow for Cost {
 }
 
 impl Store {
-    pub fn start_run(&mut self, run: &NewRun, event: &RunEvent) -> Result<()> {
+    pub fn start_run(&mut self, run: &NewRun, event: &mut RunEvent) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let number: i64 = tx.one("SELECT coalesce(max(number), 0) + 1 FROM runs", [])?;
             tx.insert(
@@ -147,7 +147,7 @@ impl Store {
         self.one("SELECT max(defaults_revision) FROM runs", [])
     }
 
-    pub fn end_run(&mut self, end: &RunEnd, event: &RunEvent) -> Result<()> {
+    pub fn end_run(&mut self, end: &RunEnd, event: &mut RunEvent) -> Result<()> {
         self.write(Durability::Power, |tx| {
             tx.change(
                 "UPDATE runs SET ended_at = :at, outcome = :outcome, exit_code = :code

@@ -181,6 +181,8 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         None if outcome == Outcome::NoSigil => ("ended without reporting a result", true),
         None => ("failed", false),
         Some(ErrorType::TestFailure) => ("gate failed", false),
+        Some(ErrorType::CommitRefused) => ("commit refused", true),
+        Some(ErrorType::Git) => ("git failed", true),
         Some(ErrorType::GateBroken) => ("broken gate", false),
         Some(ErrorType::Timeout | ErrorType::IdleTimeout) => ("timed out", true),
         Some(ErrorType::Crash) => ("crashed", false),

@@ -103,7 +103,7 @@ fn the_commit_field_is_the_message() {
 }
 
 #[test]
-fn a_hook_that_refuses_the_commit_is_a_failed_gate_that_the_next_attempt_sees() {
+fn a_hook_that_refuses_the_commit_is_a_failure_that_the_next_attempt_sees() {
     let project = project(&format!("{WORK}; [ -e fixed ] || touch fixed; {DONE}"), "commit = \"on-success\"");
     hook(
         &project,
@@ -116,7 +116,7 @@ fn a_hook_that_refuses_the_commit_is_a_failed_gate_that_the_next_attempt_sees() 
     let history = project.history();
     assert_eq!(history.len(), 2);
     assert_eq!(history[0]["outcome"], "failed");
-    assert_eq!(history[0]["error_type"], "test_failure");
+    assert_eq!(history[0]["error_type"], "commit_refused");
     assert_eq!(history[1]["outcome"], "done");
     let prompt = project.read(".ralph/last-prompt");
     assert!(prompt.contains("lint: code.txt has no five"), "{prompt}");

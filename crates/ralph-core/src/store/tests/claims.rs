@@ -120,7 +120,7 @@ fn plan_07_a_capture_whose_token_has_moved_is_refused_whole() {
         learnings: Vec::new(),
     };
     assert!(matches!(
-        f.store.begin_attempt(&id, &token, &start, &event("r-1", 2)),
+        f.store.begin_attempt(&id, &token, &start, &mut event("r-1", 2)),
         Err(StoreError::ClaimMoved(_))
     ));
     let fresh = outcome(&claimed, &new_token, Outcome::Done, TaskNext::Done);
@@ -168,7 +168,7 @@ fn a_child_added_while_its_parents_gate_runs_keeps_the_parent_open() {
     f.finish_next();
     let (_, token) = f.claim_as(Purpose::ParentGate, "r-1").unwrap();
     let late = f.child("late", &parent);
-    f.store.complete_parent(&parent, &token, DoneBy::Gate, &event("r-1", 9), NOW).unwrap();
+    f.store.complete_parent(&parent, &token, DoneBy::Gate, &mut event("r-1", 9), NOW).unwrap();
     assert_eq!(f.status(&parent), Status::Pending);
     assert_eq!(f.claim().unwrap().0.task.id, late);
 }

@@ -10,7 +10,7 @@ fn at(seconds: u64) -> Timestamp {
 
 fn tell(f: &mut Fixture, seq: u64, kind: EventKind) {
     let event = RunEvent::new(seq, at(seq), &RunId::from_stored("r-1"), kind);
-    f.store.append_events(&[event]).unwrap();
+    f.store.append_event(&mut { event }).unwrap();
 }
 
 fn waiting() -> EventKind {
@@ -84,7 +84,7 @@ fn begin(f: &mut Fixture, log: &str) -> (Claimed, Token) {
     };
     f.counter += 1;
     let seq = 1000 + f.counter;
-    f.store.begin_attempt(&claimed.task.id, &token, &start, &event("r-1", seq)).unwrap();
+    f.store.begin_attempt(&claimed.task.id, &token, &start, &mut event("r-1", seq)).unwrap();
     (claimed, token)
 }
 
@@ -138,7 +138,7 @@ fn what_a_run_prints_is_needed_until_it_ends() {
         output: Some(".ralph/logs/run-r-9.log".into()),
         expires_at: NOW,
     };
-    f.store.start_run(&run, &event("r-9", 1)).unwrap();
+    f.store.start_run(&run, &mut event("r-9", 1)).unwrap();
     assert_eq!(f.store.needed_logs().unwrap(), [".ralph/logs/run-r-9.log"]);
     f.store.close_dead_run(&run.id, NOW).unwrap();
     assert_eq!(f.store.needed_logs().unwrap(), [""; 0]);

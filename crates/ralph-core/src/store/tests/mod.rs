@@ -82,7 +82,7 @@ impl Fixture {
             output: None,
             expires_at: NOW,
         };
-        self.store.start_run(&run, &event(id, 1)).unwrap();
+        self.store.start_run(&run, &mut event(id, 1)).unwrap();
     }
 
     fn capture(&mut self, ended: &Ended) -> crate::store::Result<()> {

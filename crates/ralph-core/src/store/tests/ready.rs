@@ -142,8 +142,11 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
             };
             if *passes {
                 fixture.counter += 1;
-                let event = super::event("r-1", fixture.counter);
-                fixture.store.complete_parent(&claimed.task.id, &token, DoneBy::Gate, &event, NOW).unwrap();
+                let mut event = super::event("r-1", fixture.counter);
+                fixture
+                    .store
+                    .complete_parent(&claimed.task.id, &token, DoneBy::Gate, &mut event, NOW)
+                    .unwrap();
             } else {
                 let mut capture = outcome(&claimed, &token, Outcome::Failed, TaskNext::Pending);
                 capture.own_work = true;
