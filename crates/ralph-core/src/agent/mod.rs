@@ -44,6 +44,7 @@ pub use process::{
 };
 pub(crate) use process::{LeftOvers, limit_hint, run_to_end};
 pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage};
+pub(crate) use sweep::is_in_an_environment;
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 
 use crate::model::{RunId, TaskId};

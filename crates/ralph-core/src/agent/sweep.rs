@@ -42,12 +42,12 @@ pub(super) fn reap(own: Option<Pid>) {
 
 /// Ends processes of runs that are dead, found by `RALPH_RUN_ID` in their environment.
 pub fn end_of_runs(runs: &[RunId], grace: Duration) -> usize {
-    end(grace, &Interrupt::default(), || with_environment(runs))
+    end(grace, &Interrupt::default(), || of_runs(runs))
 }
 
 /// Ids of processes of these runs, found by `RALPH_RUN_ID` in their environment.
 pub fn processes_of_runs(runs: &[RunId]) -> Vec<u32> {
-    let found = with_environment(runs).into_iter();
+    let found = of_runs(runs).into_iter();
     found.filter_map(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok()).collect()
 }
 
@@ -165,17 +165,26 @@ fn has_ended(pid: Pid) -> bool {
         && fs::read_dir(format!("{path}/task")).is_ok_and(|threads| threads.count() <= 1)
 }
 
-fn with_environment(runs: &[RunId]) -> Vec<Pid> {
-    let marks: Vec<String> = runs.iter().map(|run| format!("RALPH_RUN_ID={run}")).collect();
+/// Whether a process has this variable with this value: `NAME=value`.
+pub(crate) fn is_in_an_environment(variable: &[u8]) -> bool {
+    !with_environment(&[variable.to_vec()]).is_empty()
+}
+
+fn of_runs(runs: &[RunId]) -> Vec<Pid> {
+    let marks: Vec<Vec<u8>> = runs.iter().map(|run| format!("RALPH_RUN_ID={run}").into_bytes()).collect();
+    with_environment(&marks)
+}
+
+fn with_environment(marks: &[Vec<u8>]) -> Vec<Pid> {
     let own = getpid();
-    let is_of_runs = |pid: &Pid| {
+    let is_marked = |pid: &Pid| {
         // Other users' processes cannot be read, and a zombie's environment is empty.
         let all = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
-        all.split(|byte| *byte == 0).any(|one| marks.iter().any(|mark| mark.as_bytes() == one))
+        all.split(|byte| *byte == 0).any(|one| marks.iter().any(|mark| mark == one))
     };
-    let processes = fs::read_dir("/proc").ok().filter(|_| !runs.is_empty());
+    let processes = fs::read_dir("/proc").ok().filter(|_| !marks.is_empty());
     let pids = processes.into_iter().flatten().flatten();
     pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
-        .filter(|pid| *pid != own && is_of_runs(pid))
+        .filter(|pid| *pid != own && is_marked(pid))
         .collect()
 }

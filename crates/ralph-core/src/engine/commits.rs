@@ -61,7 +61,9 @@ impl WorkTree {
             return Err(error.into());
         }
         match committed {
-            Ok(outcome) => {
+            Ok(mut outcome) => {
+                let tree = outcome.tree_after.take().filter(|_| other.is_none());
+                self.latest = tree.map(|tree| (run.files_version(), tree));
                 self.before_task.remove(&owner);
                 self.changed_by.remove(&owner);
                 tell_of_commit(run, task, outcome).map(Ok)
@@ -69,11 +71,11 @@ impl WorkTree {
             // After any error the next attempt's commit has this work in it too.
             Err(GitError::Interrupted) => Ok(Err(CommitFailure::Interrupted)),
             Err(error) => {
-                if let Some(remedy) = error.remedy() {
+                let (programs, fix) = git.new_programs(&error);
+                if let Some(remedy) = error.remedy().filter(|_| fix.is_none()) {
                     let why = error.to_string();
                     return Ok(Err(CommitFailure::GitFault { why, remedy }));
                 }
-                let (programs, fix) = git.new_programs(&error);
                 if fix.is_some() {
                     run.warn(format!(
                         "{} blocked the commit of {}: later commits of this run skip it",

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::call::{CallKind, FOREIGN, INDEX_FILE, zero_separated};
@@ -56,6 +57,8 @@ pub struct CommitOutcome {
     pub left_out: Vec<Left>,
     /// What went wrong although the commit was made.
     pub warning: Option<String>,
+    /// The working tree after the commit, where that is known without looking again.
+    pub tree_after: Option<Snapshot>,
 }
 
 /// Who looks on while a commit is made.
@@ -76,6 +79,16 @@ impl<F: FnMut()> CommitWatch for F {
     }
 }
 
+/// The commit that HEAD is at.
+struct HeadCommit {
+    hash: String,
+    tree: String,
+    /// The first one.
+    parent: Option<String>,
+    /// What differs from the parent.
+    files: BTreeSet<RepoPath>,
+}
+
 /// Which paths a commit takes and which it leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {
@@ -90,6 +103,9 @@ pub(super) struct Choice {
 /// Neither is what took the place of such a file taken, or what is below its name now: with it the file would go.
 pub(super) fn choose(run_start: &Snapshot, before: &Snapshot, now: &Snapshot) -> Choice {
     let is_persons = |path: &[u8]| before.dirty.contains_key(path) && run_start.dirty.contains_key(path);
+    // Git lists a nested repository with a slash at the end.
+    let is_below_persons =
+        |path: &[u8]| parents(path).any(|dir| is_persons(dir) || is_persons(&[dir, b"/"].concat()));
     let mut choice = Choice::default();
     for (path, state) in &now.dirty {
         let known = before.dirty.get(path);
@@ -99,7 +115,7 @@ pub(super) fn choose(run_start: &Snapshot, before: &Snapshot, now: &Snapshot) ->
             continue;
         }
         let why = if is_persons(path)
-            || parents(path).any(is_persons)
+            || is_below_persons(path)
             || below(before, path).any(|path| is_persons(path))
             || was_moved(path, state, run_start, before, now)
         {
@@ -215,13 +231,13 @@ impl Git {
         let mut index = build(head, is_staged)?;
         let tree = index.write_tree()?;
         let is_empty = match head {
-            Some(head) => repository.resolve([&format!("{head}^{{tree}}")])? == [Some(tree.clone())],
+            Some(head) => repository.tree_of(head)?.as_ref() == Some(&tree),
             None => index.entries(|_| true)?.is_empty(),
         };
         if is_empty {
             return Ok(nothing);
         }
-        repository.note_commit(head, &paths)?;
+        repository.note_commit(head, &paths, original.map(|index| index.identity))?;
         let subject = order.message.lines().next().unwrap_or_default();
         watch.intends(&CommitIntent {
             head: head.map(str::to_owned),
@@ -232,14 +248,18 @@ impl Git {
         let ended = self.run_commit(&index, order, interrupt, watch);
         // Whatever was interrupted: a commit that was made must be known, or it would be made again.
         let _finishing = repository.calls.finish();
-        let [hash, parent, tree] = repository.resolve(["HEAD", "HEAD^", "HEAD^{tree}"])?;
-        let Some(mut hash) = hash.filter(|hash| Some(hash.as_str()) != head) else {
+        let made = match repository.head_commit() {
+            // There is no commit at all.
+            Err(GitError::Refused { .. }) if ended.is_err() => None,
+            made => Some(made?).filter(|made| Some(made.hash.as_str()) != head),
+        };
+        let Some(HeadCommit { mut hash, tree, parent, files }) = made else {
             return ended.map(|()| nothing);
         };
         let mut warnings = Vec::new();
         if let Err(error) = ended {
             // What failed came after the commit, a hook of its own; or somebody else moved HEAD meanwhile.
-            if tree != Some(index.write_tree()?) {
+            if tree != index.write_tree()? {
                 return Err(error);
             }
             let (_, fix) = self.new_programs(&error);
@@ -254,13 +274,23 @@ impl Git {
             call.without_hooks().run()?;
             hash = repository.commit_at("HEAD")?.unwrap_or(hash);
         }
-        let differences = repository.differences(head, Some(&hash));
-        let committed = differences.unwrap_or_else(|_| paths.clone());
+        let committed = match is_on_head {
+            true => files,
+            false => repository.differences(head, Some(&hash)).unwrap_or_else(|_| paths.clone()),
+        };
         let copied = original.filter(|_| is_on_head && !is_staged && head.is_some());
         let installed = match copied {
             Some(original) => repository.install_index_over(original, &index.path()),
             None => Ok(false),
         };
+        // Where no hook ran and nothing else was staged, the commit took its files and left all others as they were.
+        let is_known = matches!(installed, Ok(true))
+            && committed == taken
+            && dropped.is_empty()
+            && now.dirty.values().all(|state| state.submodule.is_none())
+            && !repository.has_hooks();
+        let tree_after =
+            is_known.then(|| now.after_commit(&hash, &choice.paths, repository.index_identity()));
         let updated = match installed {
             Ok(false) => self.update_index(head, &committed, &paths, order.run_start),
             installed => installed.map(drop),
@@ -275,6 +305,7 @@ impl Git {
             by_hooks: by_hooks.map(|path| self.display(path)).collect(),
             files: committed.iter().map(|path| self.display(path)).collect(),
             hash: Some(hash),
+            tree_after,
             warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
             ..nothing
         })
@@ -322,8 +353,11 @@ impl Git {
         let output = text::mask_secrets(&output.text.into_text()).trim().to_owned();
         match (ended.stop, ended.exit) {
             (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => Ok(()),
-            (Stop::Exited | Stop::Budget | Stop::GuardLost, exit) => {
-                Err(GitError::CommitFailed { message: summary(&output, exit), output })
+            (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(code)) => {
+                Err(GitError::CommitFailed { message: summary(&output, code), output })
+            }
+            (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Signal(signal)) => {
+                Err(GitError::CommitKilled { signal, output })
             }
             (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
                 Err(GitError::CommitTimedOut { limit, output })
@@ -339,14 +373,17 @@ impl Git {
         limit: Duration,
     ) -> Result<Launch, GitError> {
         // Without a terminal, a program that asks for a passphrase fails at once.
-        let mut args: Vec<String> = FOREIGN
-            .into_iter()
-            .chain(["GPG_TTY"])
-            .filter(|name| *name != INDEX_FILE)
-            .flat_map(|name| ["-u", name])
-            .map(str::to_owned)
-            .collect();
-        args.push("git".to_owned());
+        let unset = FOREIGN.into_iter().chain(["GPG_TTY"]).filter(|name| *name != INDEX_FILE);
+        let unset = unset.filter(|name| std::env::var_os(name).is_some());
+        let mut args: Vec<String> = unset.flat_map(|name| ["-u", name]).map(str::to_owned).collect();
+        let git = crate::which::git().display().to_string();
+        let program = match args.is_empty() {
+            true => git,
+            false => {
+                args.push(git);
+                "env".to_owned()
+            }
+        };
         // No maintenance in the background: it would be taken for something an agent left behind.
         for setting in ["gc.auto=0", "maintenance.auto=false", "core.fsmonitor=false"] {
             args.extend(["-c", setting].map(str::to_owned));
@@ -361,13 +398,7 @@ impl Git {
         let overrides = self.repository.overrides(CallKind::Commit(limit))?;
         let overrides = overrides.into_iter();
         env.extend(overrides.map(|(name, value)| (name.to_string_lossy().into_owned(), value)));
-        Ok(Launch {
-            program: "env".to_owned(),
-            args,
-            env,
-            cwd: self.dir.clone(),
-            stdin: order.message.to_owned(),
-        })
+        Ok(Launch { program, args, env, cwd: self.dir.clone(), stdin: order.message.to_owned() })
     }
 
     /// Brings the repository's index to the new HEAD where a person has staged nothing.
@@ -421,8 +452,39 @@ impl Repository {
         }
     }
 
+    fn head_commit(&self) -> Result<HeadCommit, GitError> {
+        let words = ["diff-tree", "-r", "--root", "--always", "--name-only", "--no-renames", "-z"];
+        let out = self.query(&words).args(&["--format=%H %T %P", "HEAD"]).run()?;
+        let mut pieces = zero_separated(&out);
+        let header = String::from_utf8_lossy(pieces.next().unwrap_or_default()).into_owned();
+        let mut hashes = header.split_whitespace().map(str::to_owned);
+        let (hash, tree) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
+        *self.known_tree.lock().unwrap_or_else(PoisonError::into_inner) = (hash.clone(), tree.clone());
+        // An empty line ends the header.
+        let files = pieces.enumerate().map(|(n, path)| match n {
+            0 => path.strip_prefix(b"\n").unwrap_or(path).to_vec(),
+            _ => path.to_vec(),
+        });
+        Ok(HeadCommit {
+            hash,
+            tree,
+            parent: hashes.next(),
+            files: files.filter(|path| !path.is_empty()).collect(),
+        })
+    }
+
+    /// The tree of a commit; none where there is no such commit.
+    fn tree_of(&self, commit: &str) -> Result<Option<String>, GitError> {
+        let known = self.known_tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.0 == commit {
+            return Ok(Some(known.1));
+        }
+        let [tree] = self.resolve([&format!("{commit}^{{tree}}")])?;
+        Ok(tree)
+    }
+
     /// Paths whose entry in the repository's index is another than HEAD's was.
-    fn staged_paths(&self, head: Option<&str>) -> Result<BTreeSet<RepoPath>, GitError> {
+    pub(super) fn staged_paths(&self, head: Option<&str>) -> Result<BTreeSet<RepoPath>, GitError> {
         let words = ["diff-index", "--cached", "--name-only", "--no-renames", "-z"];
         let call = match head {
             Some(head) => self.query(&words).arg(head),
@@ -436,7 +498,7 @@ impl Repository {
     /// git's messages, which come in many languages.
     fn real_cause(&self, error: GitError) -> GitError {
         match error {
-            GitError::CommitFailed { .. } | GitError::Refused { .. } => {
+            GitError::CommitFailed { .. } | GitError::CommitKilled { .. } | GitError::Refused { .. } => {
                 self.check_environment().err().unwrap_or(error)
             }
             error => error,
@@ -468,13 +530,10 @@ fn can_write(dir: &Path) -> std::io::Result<()> {
 }
 
 /// The last line of the output, or how it ended.
-fn summary(output: &str, exit: Exit) -> String {
+fn summary(output: &str, code: i32) -> String {
     match output.lines().rfind(|line| !line.trim().is_empty()) {
         Some(line) => text::one_line(line, 200),
-        None => match exit {
-            Exit::Code(code) => format!("git exited with code {code} and no message"),
-            Exit::Signal(signal) => format!("git was killed by signal {signal}"),
-        },
+        None => format!("git exited with code {code} and no message"),
     }
 }
 

@@ -37,6 +37,13 @@ pub enum GitError {
         /// The end of what git and the hooks printed.
         output: String,
     },
+    /// A hook did it, or the system for want of memory.
+    #[error("git commit was killed by signal {signal}")]
+    CommitKilled {
+        signal: i32,
+        /// The end of what git and the hooks printed.
+        output: String,
+    },
     /// Ralph was told to stop while git ran.
     #[error("git was interrupted")]
     Interrupted,
@@ -71,7 +78,7 @@ pub enum GitFault {
         /// What it was waiting for, as far as that is known.
         waiting_for: Option<String>,
     },
-    #[error("{} is not a regular file: git would hang reading it", line(.0))]
+    #[error("{} is not a regular file, so Ralph does not run git", line(.0))]
     NotRegular(PathBuf),
     #[error("git's index {} is missing: git would treat every file as deleted", code_line(&.0.display().to_string(), 300))]
     NoIndex(PathBuf),
@@ -115,7 +122,9 @@ impl GitError {
     /// The end of what git and the hooks printed, where there is more than the message.
     pub fn output(&self) -> Option<&str> {
         match self {
-            Self::CommitFailed { output, .. } | Self::CommitTimedOut { output, .. } => Some(output),
+            Self::CommitFailed { output, .. }
+            | Self::CommitTimedOut { output, .. }
+            | Self::CommitKilled { output, .. } => Some(output),
             _ => None,
         }
     }
@@ -135,6 +144,9 @@ impl GitError {
                 None => "check free space and the permissions of .git".to_owned(),
             },
             Self::Locked(lock) => remove_lock(lock),
+            Self::CommitKilled { .. } => {
+                "check that the machine has free memory and that no hook in .git/hooks kills git".to_owned()
+            }
             Self::Fault(fault) => fault.remedy(),
             Self::NoIdentity(_) => SET_IDENTITY.to_owned(),
             _ => return None,

@@ -5,12 +5,10 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
-
 use super::GitError;
 use super::call::{Call, CallKind, with_zeros, zero_separated};
 use super::paths::{FileKind, RepoPath};
-use super::repository::{IndexFile, Repository};
+use super::repository::{IndexFile, Repository, Scratch};
 
 /// How long somebody else's lock on the index is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
@@ -36,7 +34,7 @@ pub(super) type Entries = BTreeMap<RepoPath, Vec<Entry>>;
 /// An index of Ralph's own, removed when it is dropped.
 pub(super) struct Index<'r> {
     repository: &'r Repository,
-    dir: TempDir,
+    dir: Scratch,
     kind: CallKind,
     /// Whether a file is refused whose line endings git could not restore. To save it changed is better than not at all.
     checks_line_endings: bool,

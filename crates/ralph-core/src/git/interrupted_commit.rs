@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::paths::RepoPath;
-use super::repository::Repository;
+use super::repository::{IndexIdentity, Repository};
 use super::{Git, GitError};
 use crate::files::{Limit, Links, create_anew, read_text};
 use crate::model::{CommitIntent, GitRecord};
@@ -23,6 +23,9 @@ struct PendingCommit {
     /// HEAD before.
     old: Option<String>,
     paths: BTreeSet<RepoPath>,
+    /// The index before.
+    #[serde(default)]
+    index: Option<IndexIdentity>,
 }
 
 impl Repository {
@@ -31,8 +34,13 @@ impl Repository {
     }
 
     /// Writes down what is about to be committed.
-    pub(super) fn note_commit(&self, old: Option<&str>, paths: &BTreeSet<RepoPath>) -> Result<(), GitError> {
-        let pending = PendingCommit { old: old.map(str::to_owned), paths: paths.clone() };
+    pub(super) fn note_commit(
+        &self,
+        old: Option<&str>,
+        paths: &BTreeSet<RepoPath>,
+        index: Option<IndexIdentity>,
+    ) -> Result<(), GitError> {
+        let pending = PendingCommit { old: old.map(str::to_owned), paths: paths.clone(), index };
         let path = self.pending_commit_path();
         // No fsync: this must survive our own death, not the machine's.
         let write = || -> std::io::Result<()> {
@@ -67,7 +75,12 @@ impl Git {
         if let Ok(pending) = serde_json::from_str::<PendingCommit>(&text)
             && repository.commit_at("HEAD")? != pending.old
         {
-            repository.reset_index(&pending.paths)?;
+            // Somebody who wrote the index since may have staged some of the files anew.
+            let staged = match IndexIdentity::of(&repository.index_path()) == pending.index {
+                true => BTreeSet::new(),
+                false => repository.staged_paths(pending.old.as_deref())?,
+            };
+            repository.reset_index(pending.paths.difference(&staged))?;
         }
         repository.forget_commit();
         Ok(())
@@ -217,7 +230,8 @@ mod tests {
         let stale = fs::read(repo.path(".git/index")).unwrap();
         repo.write("made.txt", "x");
         let paths = BTreeSet::from([b"made.txt".to_vec()]);
-        repository.note_commit(old.as_deref(), &paths).unwrap();
+        let index = IndexIdentity::of(&repo.path(".git/index"));
+        repository.note_commit(old.as_deref(), &paths, index).unwrap();
         repo.commit_all("made");
         fs::write(repo.path(".git/index"), stale).unwrap();
         repo.write("staged.txt", "a person's");
@@ -225,9 +239,16 @@ mod tests {
         assert_eq!(repo.status(), ["D  made.txt", "A  staged.txt", "?? made.txt"]);
         git.finish_commit().unwrap();
         assert_eq!(repo.status(), ["A  staged.txt"]);
+        // What a person staged anew after the kill stays staged.
+        repository.note_commit(old.as_deref(), &paths, index).unwrap();
+        repo.write("made.txt", "y");
+        repo.git(&["add", "made.txt"]);
+        git.finish_commit().unwrap();
+        assert_eq!(repo.status(), ["M  made.txt", "A  staged.txt"]);
+        repo.git(&["checkout", "-q", "HEAD", "made.txt"]);
         // Nothing was committed: nothing is touched.
         let head = repo.head();
-        repository.note_commit(Some(&head), &paths).unwrap();
+        repository.note_commit(Some(&head), &paths, None).unwrap();
         repo.git(&["rm", "-q", "--cached", "made.txt"]);
         git.finish_commit().unwrap();
         assert_eq!(repo.status(), ["D  made.txt", "A  staged.txt", "?? made.txt"]);

@@ -27,6 +27,7 @@ mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub use branch::{BranchOutcome, Unfinished};
 pub use call::GitLimits;
@@ -110,6 +111,11 @@ impl Git {
             Err(GitError::Fault(fault)) => return Err(self.repository.calls.fail(fault)),
             repository => repository?,
         };
+        // Only the configuration and these parts decide what git takes for a repository, and where its files are.
+        let reads = repository.config_reads()?;
+        if repository.has_its_parts() && repository.checked_at.swap(reads, Ordering::Relaxed) == reads {
+            return Ok(());
+        }
         let unusable = |why: String| repository.calls.fail(GitFault::Unusable(why));
         let top = match repository.query(&["rev-parse", "--show-toplevel"]).line() {
             Err(GitError::Refused { message, .. }) => return Err(unusable(message)),

@@ -5,14 +5,17 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
 
 use super::call::{Call, CallKind, CallState};
 use super::paths::on_disk;
 use super::trust::ProgramWatch;
 use super::{GitError, GitFault, GitLimits};
-use crate::files::{Limit, Links, open, read_all};
+use crate::files::{Limit, Links, Lock, open, read_all};
 
 /// Files in git's directory that must be regular where they exist.
 const OWN: [&str; 5] = ["HEAD", "index", "config.worktree", "ralph-commit.json", "ralph-committing"];
@@ -27,6 +30,8 @@ const MOST_ENTRIES: usize = 50_000;
 /// How long Ralph waits for somebody else's lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 const NAP: Duration = Duration::from_millis(20);
+/// A file in each temporary directory that its maker holds locked for as long as it lives.
+pub(super) const SCRATCH_LOCK: &str = "lock";
 /// Ralph holds the index's lock for less than a millisecond: one this old was left by a killed run.
 const STALE: Duration = Duration::from_secs(1);
 
@@ -43,6 +48,10 @@ pub(super) struct Repository {
     pub(super) programs: Mutex<ProgramWatch>,
     /// What git called the root of the working tree when it was first asked.
     pub(super) first_top: OnceLock<String>,
+    /// How often the configuration had been read when git was last asked whether it can use the repository.
+    pub(super) checked_at: AtomicU64,
+    /// A commit and its tree.
+    pub(super) known_tree: Mutex<(String, String)>,
 }
 
 impl Repository {
@@ -56,6 +65,8 @@ impl Repository {
             calls: CallState::new(limits),
             programs: Mutex::default(),
             first_top: OnceLock::new(),
+            checked_at: AtomicU64::new(u64::MAX),
+            known_tree: Mutex::default(),
         }
     }
 
@@ -99,7 +110,9 @@ impl Repository {
         let own = OWN.iter().map(|name| self.git_dir.join(name));
         let shared = SHARED.iter().map(|name| self.shared_dir.join(name));
         let is_other = |path: &PathBuf| fs::metadata(path).is_ok_and(|meta| !meta.is_file());
-        own.chain(shared).find(is_other).or_else(|| {
+        // Ralph puts its own index in the place of git's, which a link would lead elsewhere.
+        let index = Some(self.index_path()).filter(|path| path.is_symlink());
+        index.or_else(|| own.chain(shared).find(is_other)).or_else(|| {
             let branch = self.head_reference();
             let branch = branch.map(|name| on_disk(&self.shared_dir, &name));
             let mut rules = RULES.iter().map(|name| self.top.join(name));
@@ -151,13 +164,28 @@ impl Repository {
     }
 
     /// A directory for temporary files; beside git's own, where a rename is enough.
-    pub(super) fn scratch(&self) -> Result<tempfile::TempDir, GitError> {
-        let made = tempfile::Builder::new().prefix("ralph-").tempdir_in(&self.git_dir);
+    pub(super) fn scratch(&self) -> Result<Scratch, GitError> {
+        let made = tempfile::Builder::new().prefix("ralph-").tempdir_in(&self.git_dir).and_then(|dir| {
+            let lock = Lock::within(&dir.path().join(SCRATCH_LOCK), Duration::ZERO)?;
+            Ok(Scratch { dir, _lock: lock })
+        });
         made.map_err(|error| GitError::file(&self.git_dir, error))
     }
 
     pub(super) fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
+    }
+
+    pub(super) fn index_identity(&self) -> Option<IndexIdentity> {
+        IndexIdentity::of(&self.index_path())
+    }
+
+    /// Whether git's directory has what git looks for in one.
+    pub(super) fn has_its_parts(&self) -> bool {
+        let head = self.head_line().unwrap_or_default();
+        let is_head =
+            head.starts_with(b"ref: refs/") || head.len() >= 40 && head.iter().all(u8::is_ascii_hexdigit);
+        is_head && ["objects", "refs"].iter().all(|name| self.shared_dir.join(name).is_dir())
     }
 
     pub(super) fn index_bytes(&self) -> u64 {
@@ -265,6 +293,18 @@ impl Repository {
     }
 }
 
+/// A directory for temporary files, until it is dropped.
+pub(super) struct Scratch {
+    dir: tempfile::TempDir,
+    _lock: Lock,
+}
+
+impl Scratch {
+    pub(super) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
 /// The index's lock, until it is dropped.
 struct IndexLock(PathBuf);
 
@@ -284,7 +324,7 @@ pub(super) struct IndexFile {
 }
 
 /// Tells one index from another: git never writes one in place. Inode and time of the last change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct IndexIdentity(u64, i64, i64);
 
 impl IndexIdentity {

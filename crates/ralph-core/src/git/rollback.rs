@@ -323,7 +323,9 @@ impl Rollback<'_> {
                 self.left.push(git.left(path, LeftBecause::OutsideProject));
                 continue;
             }
-            if git.own_path(path).is_none() {
+            // Without its `.git` a repository's files look new, but they are its owner's.
+            let is_repository = |dir: &[u8]| matches!(kept.files.get(dir), Some(PathState::Repository(_)));
+            if git.own_path(path).is_none() || parents(path).any(is_repository) {
                 continue;
             }
             let outline = || PathState::outline(&self.repository.top, path, letters(path));

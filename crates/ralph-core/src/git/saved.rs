@@ -1,18 +1,23 @@
 //! Work saved as commits under `refs/ralph/`, where nothing removes it: what is undone must be found again.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::Duration;
 
+use super::call::INDEX_FILE;
 use super::index::Index;
 use super::paths::RepoPath;
-use super::repository::Repository;
+use super::repository::{Repository, SCRATCH_LOCK};
 use super::{Git, GitError};
+use crate::files::Lock;
 use crate::model::Timestamp;
 
 /// References of one name are numbered; more than this many are a mistake.
 const MOST_OF_A_NAME: u32 = 10_000;
-/// Temporary directories of a run that is still alive, in another project of the repository, are younger.
+/// Where nobody can tell whether a temporary directory is still used, one that is older than this is not.
 const SCRATCH_AGE: Duration = Duration::from_secs(600);
 /// How long a state that was saved before an attempt is kept after a crash.
 const KEPT_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -55,16 +60,31 @@ impl Repository {
         }
     }
 
-    /// Removes temporary directories that killed runs left; what cannot be removed stays.
-    fn remove_old_scratch(&self, now: Timestamp) {
+    /// Removes temporary directories that killed runs left; what cannot be removed stays. Runs of other projects of the
+    /// repository may be alive and use theirs.
+    fn remove_dead_scratch(&self, now: Timestamp) {
         let entries = fs::read_dir(&self.git_dir).into_iter().flatten().flatten();
         for entry in entries {
             let is_ours = entry.file_name().to_str().is_some_and(is_scratch);
+            if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            let path = entry.path();
+            let lock = path.join(SCRATCH_LOCK);
             let made = entry.metadata().and_then(|meta| meta.modified()).ok();
             let is_old = made.is_some_and(|made| now.since(made.into()) > SCRATCH_AGE);
-            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_ours && is_dir && is_old {
-                let _ = fs::remove_dir_all(entry.path());
+            // A git that a killed run started may go on: without its index it would commit that all files are gone.
+            let is_unused = match cfg!(target_os = "linux") {
+                true => !is_index_used(&path.join("index")),
+                false => is_old,
+            };
+            // Without a lock its maker may be about to lock it.
+            let is_dead = match lock.exists() {
+                true => is_unused && Lock::within(&lock, Duration::ZERO).is_ok(),
+                false => is_old,
+            };
+            if is_dead {
+                let _ = fs::remove_dir_all(path);
             }
         }
     }
@@ -107,7 +127,7 @@ impl Git {
     /// saved, of those that `is_ours`.
     pub fn tidy(&self, now: Timestamp, is_ours: &dyn Fn(&str) -> bool) -> Result<Vec<String>, GitError> {
         let repository = self.repository()?;
-        repository.remove_old_scratch(now);
+        repository.remove_dead_scratch(now);
         let mut kept = Vec::new();
         let states = repository.kept_states()?.into_iter();
         for (reference, made) in states.filter(|(reference, _)| is_ours(reference)) {
@@ -123,6 +143,11 @@ impl Git {
 /// A message that may quote a plan, without control characters and secrets.
 pub(super) fn clean_message(message: &str) -> String {
     crate::text::mask_secrets(&crate::text::clean(message)).into_owned()
+}
+
+fn is_index_used(index: &Path) -> bool {
+    let variable = [OsStr::new(INDEX_FILE), index.as_os_str()].map(OsStr::as_bytes).join(&b'=');
+    crate::agent::is_in_an_environment(&variable)
 }
 
 /// `ralph-` and six letters or digits.
@@ -183,5 +208,29 @@ mod tests {
         assert_eq!(states(), 1);
         assert!(git.tidy(later, &|_| true).unwrap().is_empty());
         assert_eq!(states(), 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_next_run_removes_temporary_directories_that_nobody_uses() {
+        let repo = Repo::with_first_commit();
+        let git = repo.open();
+        let tidy = || git.tidy(Timestamp::from(std::time::SystemTime::now()), &|_| true).unwrap();
+        let live = git.repository().unwrap().scratch().unwrap();
+        repo.write(".git/ralph-dead01/lock", "");
+        repo.write(".git/ralph-dead01/index", "x");
+        // A git that outlived its run.
+        repo.write(".git/ralph-used01/lock", "");
+        let used = fs::canonicalize(repo.path(".git/ralph-used01")).unwrap().join("index");
+        let mut git_process = std::process::Command::new("sleep");
+        let mut git_process = git_process.arg("1000").env(INDEX_FILE, used).spawn().unwrap();
+        tidy();
+        assert!(live.path().exists() && repo.path(".git/ralph-used01").exists());
+        assert!(!repo.path(".git/ralph-dead01").exists());
+        git_process.kill().unwrap();
+        git_process.wait().unwrap();
+        drop(live);
+        tidy();
+        assert_eq!(repo.scratch(), Vec::<String>::new());
     }
 }

@@ -214,6 +214,11 @@ impl Snapshot {
         clean
     }
 
+    /// The same working tree after these paths were committed and nothing else happened.
+    pub(super) fn after_commit(&self, head: &str, paths: &[Vec<u8>], index: Option<IndexIdentity>) -> Self {
+        Self { head: Some(head.to_owned()), index, ..self.without(paths) }
+    }
+
     /// What a commit of the work since `before` would contain, as it is now.
     pub fn work_since(&self, before: &Self, run_start: &Self) -> Vec<LeftoverFile> {
         let choice = choose(run_start, before, self);

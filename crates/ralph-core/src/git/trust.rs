@@ -50,6 +50,8 @@ pub(super) struct ProgramWatch {
     reported: Programs,
     /// Every file that could change any of this.
     stamps: Stamps,
+    /// How often everything was read.
+    reads: u64,
     /// The configuration of each submodule when the run began.
     modules: Stamps,
     overrides: Variables,
@@ -114,6 +116,17 @@ impl Repository {
         let changes = changes(&programs.reported, &programs.now, self);
         programs.reported = programs.now.clone();
         Ok(changes)
+    }
+
+    /// How often the configuration was read, now that it was if it changed.
+    pub(super) fn config_reads(&self) -> Result<u64, GitError> {
+        let mut programs = self.programs();
+        programs.refresh(self)?;
+        Ok(programs.reads)
+    }
+
+    pub(super) fn has_hooks(&self) -> bool {
+        self.programs().now.0.keys().any(|key| key.starts_with(HOOK))
     }
 
     /// From now on commits run no program that appeared during the run.
@@ -262,6 +275,7 @@ impl ProgramWatch {
         now.add_file(ATTRIBUTES.to_vec(), attributes.clone(), stamp(&attributes));
         self.stamps = stamps;
         self.now = now;
+        self.reads += 1;
         Ok(())
     }
 }
@@ -457,7 +471,7 @@ fn new_in_commits(start: &Programs, now: &Programs, repository: &Repository) -> 
 pub(super) fn fix_for_commit(error: &GitError, programs: &[NewProgram]) -> Option<String> {
     let has = |kind| programs.iter().any(|program| program.kind == kind);
     let blocks = match error {
-        GitError::CommitTimedOut { .. } => !programs.is_empty(),
+        GitError::CommitTimedOut { .. } | GitError::CommitKilled { .. } => !programs.is_empty(),
         GitError::Refused { .. } => has(ProgramKind::Filter),
         GitError::CommitFailed { .. } => has(ProgramKind::Signing),
         _ => false,

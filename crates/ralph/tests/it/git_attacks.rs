@@ -96,6 +96,10 @@ fn a_program_that_an_attempt_makes_and_that_holds_the_commit_up_blocks_its_task_
             "remove .git/hooks/pre-commit, then `ralph run a`",
         ),
         (
+            "printf '#!/bin/sh\\nkill -9 $PPID\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit".to_owned(),
+            "remove .git/hooks/pre-commit, then `ralph run a`",
+        ),
+        (
             "mkdir .h; printf '#!/bin/sh\\nsleep 1000\\n' > .h/commit-msg; chmod +x .h/commit-msg; git config core.hooksPath .h".to_owned(),
             "remove core.hooksPath from .git/config, then `ralph run a`",
         ),
@@ -378,6 +382,10 @@ fn a_repository_that_git_can_no_longer_use_is_nobodys_failure() {
         ("git config core.bare true", "must be run in a work tree", "git status"),
         ("git config core.worktree /", "its working tree is now /", "git status"),
         ("git config core.repositoryformatversion 99", "99", "git status"),
+        ("rm .git/config; ln -s config .git/config", "git cannot read its configuration", "git config --list"),
+        ("rm .git/config; mkdir .git/config", ".git/config is not a regular file", "restore the original"),
+        ("mv .git/index ..; ln -s ../../index .git/index", ".git/index is not a regular file", "git reset"),
+        ("rm .git/index; ln -s /etc/passwd .git/index", ".git/index is not a regular file", "git reset"),
         ("ln -s /nowhere .git/ralph-committing", "ralph-committing", "remove it: rm "),
     ] {
         for git in [COMMIT, "rollback = \"reset\"", "branch = \"main\"\ncommit = \"on-success\""] {
@@ -409,6 +417,33 @@ fn a_reference_that_stays_locked_is_nobodys_failure() {
     fs::remove_file(project.path(".git/refs/heads/main.lock")).unwrap();
     project.ok(&["run"]);
     assert_eq!(files_of(&project, "HEAD"), ["first.txt", "second.txt"]);
+}
+
+#[test]
+fn a_commit_that_is_killed_is_nobodys_failure() {
+    let project = project(&twice("touch ../low"), COMMIT);
+    let hook = project.path(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\n[ ! -e ../low ] || kill -9 $PPID\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    project.add(&["A", "--key", "a"]);
+    let run = project.ralph(&["run"]).expect_code(1);
+    expect_left_work_is_committed(&project, &run, "free memory");
+    fs::remove_file(project.path("../low")).unwrap();
+    project.ok(&["run"]);
+    assert_eq!(files_of(&project, "HEAD"), ["first.txt", "second.txt"]);
+}
+
+#[test]
+fn a_link_that_a_person_put_in_the_place_of_the_index_stops_the_run_before_any_attempt() {
+    let project = project(DONE, COMMIT);
+    fs::rename(project.path(".git/index"), project.path("../index")).unwrap();
+    std::os::unix::fs::symlink("../../index", project.path(".git/index")).unwrap();
+    project.add(&["A", "--key", "a"]);
+    let run = project.ralph(&["run"]).expect_code(1);
+    assert!(run.stderr.contains(".git/index is not a regular file"), "{}", run.stderr);
+    assert_eq!(project.history().len(), 0);
+    assert!(project.path(".git/index").is_symlink());
 }
 
 #[test]

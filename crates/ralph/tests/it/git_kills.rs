@@ -127,6 +127,22 @@ fn a_kill_before_the_commit_leads_to_one_commit() {
 }
 
 #[test]
+fn the_next_run_removes_the_temporary_files_of_a_killed_one() {
+    let project = project(&format!("echo x >> work.txt; {DONE}"));
+    hook_that_kills(&project, "pre-commit", "exit 1");
+    project.add(&["A", "--key", "a"]);
+    project.start(&["run", "--quiet"]).wait().unwrap();
+    let scratch = || {
+        let names = fs::read_dir(project.path(".git")).unwrap().map(|entry| entry.unwrap().path());
+        names.filter(|path| path.is_dir() && path.to_string_lossy().contains("/ralph-")).count()
+    };
+    assert_eq!(scratch(), 1);
+    project.ok(&["run"]);
+    assert_eq!(scratch(), 0);
+    assert_eq!(commits(&project, "a: A"), 1);
+}
+
+#[test]
 fn what_kills_left_of_a_task_and_of_its_fix_is_theirs() {
     let agent = format!(
         "case $RALPH_TASK_KEY in

@@ -208,7 +208,7 @@ fn a_commit_that_another_run_died_after_is_not_taken_out() {
     let stale = std::fs::read(repo.path(".git/index")).unwrap();
     repo.write("theirs.txt", "x");
     let theirs = BTreeSet::from([b"theirs.txt".to_vec()]);
-    repository.note_commit(Some(&repo.head()), &theirs).unwrap();
+    repository.note_commit(Some(&repo.head()), &theirs, None).unwrap();
     let before = git.snapshot().unwrap().without(&[b"theirs.txt".to_vec()]);
     repo.commit_all("theirs");
     std::fs::write(repo.path(".git/index"), stale).unwrap();
@@ -230,4 +230,19 @@ fn what_a_person_stages_after_the_snapshot_is_not_committed() {
     let order = CommitOrder { now: Some(&now), ..order(&before, "m") };
     assert_eq!(commit(&git, &order).unwrap().files, ["b.txt"]);
     assert_eq!(repo.status(), ["A  users.txt"]);
+}
+
+#[test]
+fn files_of_a_users_repository_are_left_out_though_its_git_directory_is_gone() {
+    let repo = Repo::with_first_commit();
+    repo.git(&["init", "-q", "nest"]);
+    repo.write("nest/mine.txt", "the user's\n");
+    let outcome = after(&repo.open(), || {
+        fs::remove_dir_all(repo.path("nest/.git")).unwrap();
+        repo.write("new.txt", "the agent's\n");
+    })
+    .unwrap();
+    assert_eq!(outcome.files, ["new.txt"]);
+    assert_eq!(outcome.left_out, [left("nest/mine.txt", LeftBecause::UncommittedBefore)]);
+    assert_eq!(repo.status(), ["?? nest/mine.txt"]);
 }

@@ -1,5 +1,7 @@
 //! What a roll-back leaves alone.
 
+use std::fs;
+
 use super::*;
 
 #[test]
@@ -89,6 +91,32 @@ fn submodules_and_other_repositories_are_left_and_named() {
     assert_eq!(done.unwrap().left, [left("sub", LeftBecause::Submodule)]);
     assert_ne!(before, State::of(repo.root()));
     assert_eq!(repo.read("sub/a.txt"), "dirty");
+}
+
+#[test]
+fn a_users_repository_keeps_its_files_when_an_attempt_removes_its_git_directory() {
+    let repo = Repo::with_first_commit();
+    repo.git(&["init", "-q", "nest"]);
+    repo.write("nest/mine.txt", "the user's\n");
+    repo.write("nest/deep/mine.txt", "the user's\n");
+    for stages in [false, true] {
+        let git = repo.open();
+        let kept = git.keep("1.3-2", None).unwrap();
+        fs::rename(repo.path("nest/.git"), repo.path(".git/away")).unwrap();
+        repo.write("nest/mine.txt", "the agent's\n");
+        repo.write("new.txt", "the agent's\n");
+        if stages {
+            repo.git(&["add", "-A"]);
+            repo.git(&["commit", "-qm", "everything"]);
+        }
+        let done = git.roll_back(&kept, RollbackMode::Stash, "1.3-2", MESSAGE).unwrap();
+        assert_eq!(done.files, ["new.txt"]);
+        assert_eq!(done.left, [left("nest", LeftBecause::Repository)]);
+        assert_eq!(repo.read("nest/mine.txt"), "the agent's\n");
+        assert_eq!(repo.read("nest/deep/mine.txt"), "the user's\n");
+        fs::rename(repo.path(".git/away"), repo.path("nest/.git")).unwrap();
+        assert_eq!(repo.status(), ["?? nest/"]);
+    }
 }
 
 #[test]
