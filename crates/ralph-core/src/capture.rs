@@ -229,7 +229,7 @@ pub fn bare_error(why_it_failed: &str) -> &str {
 
 /// The failing tests' own lines, else what stands around the error, else the end of the output.
 fn shown_output(gate: &GateRecord) -> Option<String> {
-    let own = gate.diagnosis.excerpt(ERROR_CHARS);
+    let own = gate.diagnosis.error_output(ERROR_CHARS);
     own.or_else(|| Some(telling_end(&gate.output_tail))).filter(|text| !text.is_empty())
 }
 

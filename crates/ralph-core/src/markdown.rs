@@ -367,8 +367,8 @@ fn html_ends(html: &str) -> &'static [&'static str] {
 /// The line of a fence, for texts that are no Markdown as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fence {
-    mark: u8,
-    length: usize,
+    pub(crate) mark: u8,
+    pub(crate) length: usize,
 }
 
 impl Fence {

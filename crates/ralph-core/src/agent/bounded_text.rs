@@ -106,6 +106,14 @@ impl BoundedText {
     }
 }
 
+/// Adds to a list that forgets its oldest.
+pub(crate) fn push_last<T>(list: &mut Vec<T>, most: usize, item: impl Into<T>) {
+    if list.len() == most {
+        list.remove(0);
+    }
+    list.push(item.into());
+}
+
 /// Words are looked for in this many bytes around a cut; there is none in longer runs, such as a picture's.
 const WORD_LIMIT: usize = 4096;
 

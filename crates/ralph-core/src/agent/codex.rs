@@ -72,7 +72,7 @@ const TOKENS: [&str; 4] =
 pub(super) struct CodexEvents {
     /// Where the agent works, which its stream does not say; paths below it are shown without it.
     dir: Option<String>,
-    /// The time on the wall, by which Codex tells when a limit is over.
+    /// The local time, in which Codex says when a limit resets.
     now: fn() -> Zoned,
     /// The last words of the turn under way.
     last: Option<String>,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use jiff::{Span, SpanRelativeTo, Unit};
 
 use super::event_fields::{Fields, MESSAGE, NAME, short};
-use super::session::{EventParser, EventReader, Failure, RecentText, Session, push_last, seconds_after};
-use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage};
+use super::session::{EventParser, EventReader, Failure, RecentText, Session, seconds_after};
+use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage, push_last};
 use crate::model::Timestamp;
 use crate::text::{Pattern, group, head};
 
@@ -122,7 +122,6 @@ pub(super) struct GeminiEvents {
     result: Option<TurnResult>,
 }
 
-/// What a `result` says.
 #[derive(Debug)]
 struct TurnResult {
     is_success: bool,
@@ -219,17 +218,17 @@ impl GeminiEvents {
         if let Some(line) = lines.rfind(|line| !line.trim().is_empty()) {
             session.show(line);
         }
-        tell(&self.untold.take_lines(), session);
+        session.log(&self.untold.take_lines());
     }
 
     /// The turn is over: a tool is used, or the session ends.
     fn end_turn(&mut self, session: &mut Session) {
-        tell(&self.untold.take(), session);
+        session.log(&self.untold.take());
         let turn = self.turn.take();
         if turn.trim().is_empty() {
             return;
         }
-        session.end_turn(&turn);
+        session.said.push_line(&turn);
         let completes = COMPLETIONS.iter().any(|end| turn.contains(end));
         // The last turn that said something counts, or all from the last one that said how the task ended.
         if completes || !self.has_completion {
@@ -289,14 +288,6 @@ impl GeminiEvents {
     }
 }
 
-/// Tells readers of logs what was said since the last time.
-fn tell(lines: &str, session: &mut Session) {
-    let lines = lines.trim_end_matches('\n');
-    if !lines.trim().is_empty() {
-        session.log(lines);
-    }
-}
-
 impl ResultError {
     fn failure(&self, exit: Exit, program: &str) -> Failure {
         if API_TYPES.contains(&self.kind.as_str())
@@ -351,7 +342,6 @@ fn status_of(exit: Exit) -> Option<u16> {
     (400..=511).chain(520..=530).find(|status| i32::from(status % 256) == code)
 }
 
-/// The waits that the words speak of.
 fn waits(words: &str) -> impl Iterator<Item = Duration> {
     static WAIT: Pattern =
         Pattern::new("(?:retry after|retry in|reset after) (?<wait>[0-9.]+(?:ms|[smhd])[0-9.smhd]*)");

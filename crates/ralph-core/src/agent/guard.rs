@@ -22,12 +22,11 @@ use super::{Exit, Launch};
 use crate::host::process_state;
 use crate::model::RunId;
 
-/// How often a guard is looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// A guard that answers nothing for so long is given up: somebody keeps it from running.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it may take to end when it is dismissed.
-const FAREWELL: Duration = Duration::from_secs(5);
+const DISMISS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why the guard started nothing that Ralph knows of.
 #[derive(Debug)]
@@ -100,7 +99,7 @@ impl Guard {
         while matches!(self.process.child().try_wait(), Ok(None)) {
             self.looked = asked;
             self.continue_if_stopped();
-            if asked.elapsed() >= FAREWELL {
+            if asked.elapsed() >= DISMISS_TIMEOUT {
                 let _ = self.process.child().kill();
                 let _ = self.process.child().wait();
                 return;
@@ -151,11 +150,11 @@ impl Guard {
             match self.next_report() {
                 Err(()) => return Err(self.give_up()),
                 Ok(Some(report)) => return Ok(report),
-                Ok(None) if asked.elapsed() >= PATIENCE => return Err(self.give_up()),
+                Ok(None) if asked.elapsed() >= ANSWER_TIMEOUT => return Err(self.give_up()),
                 Ok(None) => {}
             }
             self.continue_if_stopped();
-            wait_for(&self.channel, LOOK_AGAIN);
+            wait_for(&self.channel, CHECK_INTERVAL);
         }
     }
 
@@ -180,7 +179,7 @@ impl Guard {
     }
 
     fn continue_if_stopped(&mut self) {
-        if self.looked.elapsed() < LOOK_AGAIN {
+        if self.looked.elapsed() < CHECK_INTERVAL {
             return;
         }
         self.looked = Instant::now();
@@ -244,7 +243,7 @@ impl Supervised for Guarded<'_> {
         let ended = self.notice.as_ref();
         if ended.is_some_and(|notice| wait_for(notice, Duration::ZERO)) {
             let since = *self.silent_since.get_or_insert_with(Instant::now);
-            if since.elapsed() >= PATIENCE {
+            if since.elapsed() >= ANSWER_TIMEOUT {
                 self.guard.give_up();
                 return State::GuardLost;
             }

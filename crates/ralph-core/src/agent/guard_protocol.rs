@@ -91,7 +91,6 @@ pub(super) fn send_order(channel: impl AsFd, order: u8) -> io::Result<()> {
     Ok(())
 }
 
-/// The guard's answer, all of it.
 pub(super) fn send_report(channel: impl AsFd, report: Report) -> io::Result<()> {
     let bytes = report.encode();
     let mut rest = bytes.as_slice();
@@ -149,7 +148,6 @@ pub(super) fn receive(channel: impl AsFd) -> io::Result<Option<Order>> {
     }
 }
 
-/// A file without a name.
 #[cfg(target_os = "linux")]
 fn scratch_file() -> io::Result<File> {
     use rustix::fs::{MemfdFlags, memfd_create};

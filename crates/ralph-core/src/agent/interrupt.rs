@@ -1,4 +1,4 @@
-//! Being told to stop: once means in order, twice means at once.
+//! Requests to stop: the first stops gracefully, the second kills.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -32,6 +32,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use attempt_log::{AttemptLog, LINE_LIMIT, LogReader, OnEntry, read_log};
+pub(crate) use bounded_text::push_last;
 pub use bounded_text::{BoundedText, LineSplitter, partial_line};
 pub use faults::Fault;
 pub use guard::Guard;
@@ -114,7 +115,6 @@ impl Agent {
         (self.kind == AgentKind::Claude).then(|| rules.to_owned())
     }
 
-    /// A fresh reader for one session's stream.
     pub fn parser(&self) -> Box<dyn StreamParser> {
         match self.kind {
             AgentKind::Command => (self.setup.output.program().parser)(self.name(), true),
@@ -212,14 +212,12 @@ pub struct Facts {
     pub credential_files: &'static [CredentialFile],
 }
 
-/// Where a program may keep its credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CredentialFile {
     /// The variable that names another directory than `usual`.
     pub moved_by: &'static str,
     /// The directory below the home directory, if the variable names none; empty for the home directory itself.
     pub usual: &'static str,
-    /// The file's path in that directory.
     pub file: &'static str,
 }
 
@@ -245,7 +243,6 @@ impl AgentKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// What is known of it; nothing of a command.
     pub fn facts(self) -> Option<&'static Facts> {
         self.program().facts.as_ref()
     }
@@ -280,7 +277,6 @@ impl Setup {
         (!model.is_empty() && !is_the_agent).then_some(model)
     }
 
-    /// Whether the settings' own arguments have this flag.
     fn has_arg(&self, flag: &str) -> bool {
         let is_flag = |rest: &str| rest.is_empty() || rest.starts_with('=');
         let mut args = self.args.iter();

@@ -95,7 +95,7 @@ impl<'p> Pipes<'p> {
             match pipe.write(prompt) {
                 Ok(n) => *prompt = &prompt[n..],
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                // It closed its input: its own business.
+                // It closed its standard input, which is no error.
                 Err(_) => *prompt = &[],
             }
             if prompt.is_empty() {

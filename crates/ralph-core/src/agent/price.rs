@@ -65,20 +65,16 @@ pub const LIST_PRICES_DATE: &str = "2026-11-18";
 /// gpt-5.6-sol) are left out, so that a cost limit does not depend on a promotion's last day. Costs made from this table
 /// are estimates and shown as such (`~$0.42`); `[agents.NAME] price` overrides it.
 ///
-/// Dollars per million tokens: model, input, output, cache read, cache write (as input where providers ask no extra).
+/// Dollars per million tokens: models, input, output, cache read, cache write (as input where providers ask no extra).
 const TABLE: &[(&str, f64, f64, f64, Option<f64>)] = &[
     ("claude-fable-5-1", 10.0, 50.0, 0.25, Some(12.5)),
     ("claude-fable-5", 10.0, 50.0, 1.0, Some(12.5)),
     ("claude-opus-5-5", 4.0, 20.0, 0.2, Some(5.0)),
-    ("claude-opus-5", 5.0, 25.0, 0.5, Some(6.25)),
-    ("claude-opus-4-8", 5.0, 25.0, 0.5, Some(6.25)),
-    ("claude-opus-4-7", 5.0, 25.0, 0.5, Some(6.25)),
-    ("claude-opus-4-6", 5.0, 25.0, 0.5, Some(6.25)),
-    ("claude-opus-4-5", 5.0, 25.0, 0.5, Some(6.25)),
+    ("claude-opus-5 claude-opus-4-8 claude-opus-4-7", 5.0, 25.0, 0.5, Some(6.25)),
+    ("claude-opus-4-6 claude-opus-4-5", 5.0, 25.0, 0.5, Some(6.25)),
     ("claude-sonnet-5-5", 2.0, 10.0, 0.1, Some(2.5)),
     ("claude-sonnet-5", 2.0, 10.0, 0.2, Some(2.5)),
-    ("claude-sonnet-4-6", 3.0, 15.0, 0.3, Some(3.75)),
-    ("claude-sonnet-4-5", 3.0, 15.0, 0.3, Some(3.75)),
+    ("claude-sonnet-4-6 claude-sonnet-4-5", 3.0, 15.0, 0.3, Some(3.75)),
     ("claude-haiku-5-5", 0.1, 0.5, 0.01, Some(0.125)),
     ("claude-haiku-4-5", 1.0, 5.0, 0.1, Some(1.25)),
     ("gpt-6.1-sol", 2.0, 10.0, 0.1, Some(2.5)),
@@ -93,28 +89,17 @@ const TABLE: &[(&str, f64, f64, f64, Option<f64>)] = &[
     ("gpt-5.4", 2.5, 15.0, 0.25, None),
     ("gpt-5.4-mini", 0.75, 4.5, 0.075, None),
     ("gpt-5.4-nano", 0.2, 1.25, 0.02, None),
-    ("gpt-5.3-codex", 1.75, 14.0, 0.175, None),
-    ("gpt-5.2", 1.75, 14.0, 0.175, None),
-    ("gpt-5.2-codex", 1.75, 14.0, 0.175, None),
-    ("gpt-5.1", 1.25, 10.0, 0.125, None),
-    ("gpt-5.1-codex", 1.25, 10.0, 0.125, None),
-    ("gpt-5.1-codex-max", 1.25, 10.0, 0.125, None),
-    ("gpt-5.1-codex-mini", 0.25, 2.0, 0.025, None),
-    ("gpt-5", 1.25, 10.0, 0.125, None),
-    ("gpt-5-codex", 1.25, 10.0, 0.125, None),
-    ("gpt-5-mini", 0.25, 2.0, 0.025, None),
+    ("gpt-5.3-codex gpt-5.2 gpt-5.2-codex", 1.75, 14.0, 0.175, None),
+    ("gpt-5.1 gpt-5.1-codex gpt-5.1-codex-max gpt-5 gpt-5-codex", 1.25, 10.0, 0.125, None),
+    ("gpt-5.1-codex-mini gpt-5-mini", 0.25, 2.0, 0.025, None),
     ("gpt-5-nano", 0.05, 0.4, 0.005, None),
-    ("gemini-3.8-flash", 1.5, 7.5, 0.15, None),
-    ("gemini-3.7-flash", 1.5, 7.5, 0.15, None),
-    ("gemini-3.6-flash", 1.5, 7.5, 0.15, None),
+    ("gemini-3.8-flash gemini-3.7-flash gemini-3.6-flash", 1.5, 7.5, 0.15, None),
     ("gemini-3.5-flash", 1.5, 9.0, 0.15, None),
-    ("gemini-3.5-flash-lite", 0.3, 2.5, 0.03, None),
-    ("gemini-3.1-pro", 2.0, 12.0, 0.2, None),
+    ("gemini-3.5-flash-lite gemini-2.5-flash", 0.3, 2.5, 0.03, None),
+    ("gemini-3.1-pro gemini-3-pro", 2.0, 12.0, 0.2, None),
     ("gemini-3.1-flash-lite", 0.25, 1.5, 0.025, None),
-    ("gemini-3-pro", 2.0, 12.0, 0.2, None),
     ("gemini-3-flash", 0.5, 3.0, 0.05, None),
     ("gemini-2.5-pro", 1.25, 10.0, 0.125, None),
-    ("gemini-2.5-flash", 0.3, 2.5, 0.03, None),
     ("gemini-2.5-flash-lite", 0.1, 0.4, 0.01, None),
 ];
 
@@ -140,7 +125,7 @@ pub(super) fn list_price(kind: AgentKind, model: &str) -> Option<Price> {
     let model = ALIASES.iter().find(alias).map_or(model, |(.., id)| id);
     let provider = PROVIDERS.iter().find_map(|name| model.strip_prefix(name));
     let model = provider.unwrap_or(model);
-    let found = TABLE.iter().find(|(name, ..)| is_version(model, name))?;
+    let found = TABLE.iter().find(|(names, ..)| names.split(' ').any(|name| is_version(model, name)))?;
     let (_, input, output, cache_read, cache_write) = *found;
     Some(Price { input, output, cache_read: Some(cache_read), cache_write })
 }

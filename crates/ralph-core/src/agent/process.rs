@@ -20,7 +20,7 @@ const PIPES_LINGER: Duration = Duration::from_millis(200);
 const MOST_DRAIN: Duration = Duration::from_secs(60);
 /// How far apart signals to the child and to Ralph may arrive.
 const BOTH_TOLD: Duration = Duration::from_millis(150);
-/// How long a process may linger after its last word.
+/// How long a process may go on after its final result.
 const CONCLUDED_LINGER: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug)]
@@ -55,14 +55,13 @@ pub struct Ended {
     pub left_overs: usize,
 }
 
-/// Which of the two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     Out,
     Err,
 }
 
-/// Who looks on while a process runs.
+/// Receives the output of a process while it runs, and says when it may end.
 pub trait Watch {
     /// The process runs, as the leader of this group. Nothing was written to its standard input yet.
     fn started(&mut self, _group: Pid) {}
@@ -99,15 +98,14 @@ impl From<EndSignal> for Signal {
     }
 }
 
-/// The program could not be started.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", told(program, source))]
+#[error("{}", spawn_message(program, source))]
 pub struct SpawnError {
     pub program: String,
     pub source: std::io::Error,
 }
 
-fn told(program: &str, error: &std::io::Error) -> String {
+fn spawn_message(program: &str, error: &std::io::Error) -> String {
     let is_missing = error.kind() == std::io::ErrorKind::NotFound;
     match limit_hint(error) {
         Some(hint) => format!("cannot start `{program}`: {hint}"),
@@ -170,7 +168,7 @@ pub fn run_below(
     };
     let mut ended = run_to_end(child.as_mut(), &launch.stdin, limits, interrupt, watch, LeftOvers::AreEnded);
     ended.stop = match ended.stop {
-        Stop::Exited if was_told_to_stop(ended.exit) && soon(interrupt) => Stop::Interrupted,
+        Stop::Exited if was_told_to_stop(ended.exit) && is_interrupted_soon(interrupt) => Stop::Interrupted,
         stop => stop,
     };
     ended.left_overs += sweep::end_left_overs(limits.grace, interrupt, None);
@@ -370,7 +368,7 @@ fn was_told_to_stop(exit: Exit) -> bool {
 
 /// Whether Ralph is told to stop too. What stops a service or a container tells everybody at once, and the child may
 /// be the quicker one to obey.
-fn soon(interrupt: &Interrupt) -> bool {
+fn is_interrupted_soon(interrupt: &Interrupt) -> bool {
     let asked = Instant::now();
     while interrupt.first().is_none() {
         if asked.elapsed() >= BOTH_TOLD {

@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use super::event_fields::{Fields, MESSAGE, NAME, SHOWN, first_line, short};
-use super::{Activity, AgentReport, Ending, Exit, Fault, LimitNotice, LogEntry, Price, StreamParser};
+use super::{
+    Activity, AgentReport, Ending, Exit, Fault, LimitNotice, LogEntry, Price, StreamParser, push_last,
+};
 use crate::model::Timestamp;
 use crate::text::one_line;
 
@@ -19,7 +21,6 @@ const TEXT_LINE_CHARS: usize = 200;
 /// A longer line that begins like an event is taken for one.
 const LONGEST_CHECKED: usize = 64 * 1024;
 
-/// Reads the events of one program's session.
 pub(super) trait EventReader: Default + Send {
     /// Whether cost and tokens are told while the session goes on, so that it can be stopped at a limit.
     const COUNTS_EACH_STEP: bool = false;
@@ -68,7 +69,8 @@ pub(super) struct Session {
     pub refusal: Option<String>,
     /// The last event was the end of a success.
     pub concluded: bool,
-    said: RecentText,
+    /// All that was said, in case there are no final words.
+    pub said: RecentText,
     /// Lines that were cut at the limit and so could not be read.
     cut_lines: u64,
     /// The last lines that were no events.
@@ -112,13 +114,11 @@ impl Session {
     }
 
     /// Lines that were finished by a program that prints pieces; for readers of logs.
-    pub fn log(&mut self, text: &str) {
-        self.entries.push(LogEntry::Said { text: text.to_owned() });
-    }
-
-    /// All that was said in a turn by a program that prints pieces.
-    pub fn end_turn(&mut self, text: &str) {
-        self.said.push_line(text);
+    pub fn log(&mut self, lines: &str) {
+        let text = lines.trim_end_matches('\n').to_owned();
+        if !text.trim().is_empty() {
+            self.entries.push(LogEntry::Said { text });
+        }
     }
 
     pub fn tool(&mut self, name: &str, target: String) {
@@ -128,7 +128,7 @@ impl Session {
         self.act(Activity::Tool { name, target });
     }
 
-    /// The service is tried again; for the so manieth time, unless the program does not count.
+    /// The program retries its service: which retry it is (0 where the program does not count) and how many there may be.
     pub fn retry(&mut self, attempt: u64, max: u64, status: Option<u16>) {
         self.report.retries += 1;
         let attempt = if attempt == 0 { self.report.retries } else { attempt };
@@ -351,12 +351,4 @@ pub(super) fn crash_message(exit: Exit, printed: Option<&str>) -> String {
 /// Unix seconds when a wait from `at` on is over, not too early by a fraction.
 pub(super) fn seconds_after(at: Timestamp, wait: Duration) -> i64 {
     at.plus(wait).as_millis().saturating_add(999).div_euclid(1000)
-}
-
-/// Adds to a list that forgets its oldest.
-pub(super) fn push_last<T>(list: &mut Vec<T>, most: usize, item: T) {
-    if list.len() == most {
-        list.remove(0);
-    }
-    list.push(item);
 }

@@ -121,7 +121,6 @@ impl AgentReport {
     }
 }
 
-/// A usage limit the service spoke of.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LimitNotice {
     pub status: String,
@@ -131,7 +130,6 @@ pub struct LimitNotice {
     pub utilization: Option<f64>,
 }
 
-/// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Code(i32),

@@ -6,7 +6,7 @@
 
 use super::error_words as words;
 use super::messages::Explanation;
-use super::shapes::push_last;
+use crate::agent::push_last;
 use crate::text::Pattern;
 
 /// How many lines are kept before and after the one that tells.
@@ -84,13 +84,13 @@ impl Rank {
 
 /// A line and those around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct LineInContext {
     pub(super) line: String,
     pub(super) before: Vec<String>,
     pub(super) after: Vec<String>,
 }
 
-impl Told {
+impl LineInContext {
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
         let line = Some(&self.line).filter(|line| !line.is_empty());
         let lines = self.before.iter().chain(line).chain(&self.after);
@@ -116,7 +116,7 @@ enum Expected {
 /// Looks for the line while an output is read.
 #[derive(Default)]
 pub(super) struct ErrorLine {
-    best: [Option<Told>; Rank::COUNT],
+    best: [Option<LineInContext>; Rank::COUNT],
     recent: Vec<String>,
     expected: Expected,
     head: String,
@@ -157,7 +157,7 @@ impl ErrorLine {
         if !is_pythons && !text.is_empty() {
             self.plain(text);
         }
-        push_last(&mut self.recent, line, LINES_BEFORE);
+        push_last(&mut self.recent, LINES_BEFORE, line);
     }
 
     fn plain(&mut self, text: &str) {
@@ -230,12 +230,13 @@ impl ErrorLine {
             return;
         };
         if slot.is_none() || !rank.first_counts() {
-            *slot = Some(Told { line: line.to_owned(), before: self.recent.clone(), after: Vec::new() });
+            *slot =
+                Some(LineInContext { line: line.to_owned(), before: self.recent.clone(), after: Vec::new() });
         }
     }
 
     /// What tells best what went wrong, if anything does.
-    pub(super) fn finish(mut self) -> Option<Told> {
+    pub(super) fn finish(mut self) -> Option<LineInContext> {
         if let Some(line) = self.python.best() {
             self.recent.clear();
             self.offer(Rank::Pytest, &line);

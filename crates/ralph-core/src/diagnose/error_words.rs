@@ -35,7 +35,8 @@ static DENIED: Pattern = Pattern::new(concat!(
 
 /// Whether a line says that something went wrong, and not that nothing did.
 pub fn reports_error(line: &str) -> bool {
-    let tells = TELLING.is_match(line) || shapes::exception(line).is_some() || shapes::names_exception(line);
+    let tells =
+        TELLING.is_match(line) || shapes::exception(line).is_some() || shapes::EXCEPTION_WORD.is_match(line);
     if !tells || FRAME.is_match(line) {
         return false;
     }

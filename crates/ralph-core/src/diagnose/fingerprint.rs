@@ -186,11 +186,12 @@ pub(super) fn tidy(name: &str) -> String {
     while let Some(inner) = name.strip_prefix("../").or_else(|| name.strip_prefix("./")) {
         name = inner.to_owned();
     }
-    name = ADDRESS.replace_all(&name, "${before}0x#");
-    name = TEMPORARY.replace_all(&name, |found: &Captures<'_>| match group(found, "test") {
+    let named = ADDRESS.replace_all(&name, "${before}0x#");
+    let named = TEMPORARY.replace_all(&named, |found: &Captures<'_>| match group(found, "test") {
         "" => "<tmp>".to_owned(),
         _ => format!("<tmp>/{}::", group(found, "file")),
     });
+    let mut name = named.into_owned();
     if name.len() > NAME_BYTES {
         let mut digest = Digest::new();
         digest.part(&name);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use regex::Captures;
 
-use crate::text::{Pattern, clean, group};
+use crate::text::{Pattern, clean, first_bytes, first_chars, group};
 
 /// No test name or message begins later in its line than this.
 pub(super) const LINE_BYTES: usize = 2000;
@@ -18,15 +18,11 @@ pub(super) fn raw_lines(output: &str) -> impl Iterator<Item = &str> {
 pub(super) fn visible(line: &str) -> Cow<'_, str> {
     let last = line.rsplit('\r').find(|part| !part.trim().is_empty());
     // Room for escapes, which make a line longer than it looks.
-    let last = head(last.unwrap_or_default(), LINE_BYTES * 4);
+    let last = first_bytes(last.unwrap_or_default(), LINE_BYTES * 4);
     match clean(last) {
-        Cow::Borrowed(text) => Cow::Borrowed(head(text, LINE_BYTES).trim_end()),
-        Cow::Owned(text) => Cow::Owned(head(&text, LINE_BYTES).trim_end().to_owned()),
+        Cow::Borrowed(text) => Cow::Borrowed(first_bytes(text, LINE_BYTES).trim_end()),
+        Cow::Owned(text) => Cow::Owned(first_bytes(&text, LINE_BYTES).trim_end().to_owned()),
     }
-}
-
-pub(super) fn head(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
 /// The date and time that a logger puts before a line. `May` is left out: it is a word.
@@ -87,8 +83,7 @@ static PATH: Pattern = Pattern::new(r"^(?:[^/]*/.*|[^\\]*\\.*\\.*|.:\\.*)$");
 
 /// `line` with everything that varies replaced by a sign for its kind.
 pub(super) fn normal(line: &str, quotes: Quotes) -> String {
-    let line: String = line.chars().take(CHARS).collect();
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = first_chars(line, CHARS).split_whitespace().collect::<Vec<_>>().join(" ");
     let replaced = TOKEN.replace_all(&line, |found: &Captures<'_>| {
         if let Some(word) = found.name("word") {
             return normal_word(word.as_str());
@@ -103,7 +98,7 @@ pub(super) fn normal(line: &str, quotes: Quotes) -> String {
             }
         }
     });
-    ROW.replace_all(&replaced, "#")
+    ROW.replace_all(&replaced, "#").into_owned()
 }
 
 fn normal_word(word: &str) -> String {
@@ -128,7 +123,7 @@ fn normal_parts(word: &str, separators: &[char]) -> String {
     let Some((&separator, others)) = separators.split_first().filter(|_| hashed) else {
         let signed = word.strip_prefix(['-', '+']);
         let number = signed.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-        return NUMBER.replace_all(number.unwrap_or(word), NUMBER_SIGN);
+        return NUMBER.replace_all(number.unwrap_or(word), NUMBER_SIGN).into_owned();
     };
     let parts = word.split(separator).map(|part| match is_random(part) {
         true => NUMBER_SIGN.to_owned(),

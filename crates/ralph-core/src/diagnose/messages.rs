@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::error_words::reports_error;
 use super::lines::{Quotes, normal};
 use super::reports::Failure;
-use super::shapes::{self, explained, insert_bounded, push_last};
+use super::shapes::{self, explained, insert_bounded};
+use crate::agent::push_last;
 use crate::text::{Pattern, group};
 
 /// How much of a message counts: its end often holds data.
@@ -110,7 +111,7 @@ impl Messages {
         }
         let text = explanation.exception.as_ref().unwrap_or(&explanation.first);
         if let Some(before) = self.pending.replace(without_values(text).to_owned()) {
-            push_last(&mut self.marked_lines, &before, LAST_LINES);
+            push_last(&mut self.marked_lines, LAST_LINES, &before);
         }
     }
 
@@ -132,21 +133,21 @@ impl Messages {
     pub(super) fn line(&mut self, line: &str) {
         self.exception(line);
         let text = line.trim();
-        if let Some(name) = shapes::raised_at(line) {
+        if let Some(name) = shapes::RAISED_AT.name(line) {
             // The name alone where the message was cut off.
             let message = self.pending.take();
             let message = message.filter(|m| shapes::exception(m).is_some());
-            push_last(&mut self.marked_lines, message.as_deref().unwrap_or(name), LAST_LINES);
+            push_last(&mut self.marked_lines, LAST_LINES, message.as_deref().unwrap_or(name));
         } else if !text.is_empty() {
-            push_last(&mut self.any_lines, text, LAST_LINES);
+            push_last(&mut self.any_lines, LAST_LINES, text);
             if reports_error(text) {
-                push_last(&mut self.error_lines, text, LAST_LINES);
+                push_last(&mut self.error_lines, LAST_LINES, text);
             }
         }
     }
 
     pub(super) fn aside(&mut self, line: &str) {
-        push_last(&mut self.any_lines, line, LAST_LINES);
+        push_last(&mut self.any_lines, LAST_LINES, line);
     }
 
     fn exception(&mut self, line: &str) {
@@ -206,7 +207,7 @@ impl Messages {
     /// The last lines that pytest marked, else that report an error, else that were printed.
     pub(super) fn last_lines(mut self) -> LastLines {
         if let Some(message) = self.pending.take() {
-            push_last(&mut self.marked_lines, &message, LAST_LINES);
+            push_last(&mut self.marked_lines, LAST_LINES, &message);
         }
         let report_errors = !(self.marked_lines.is_empty() && self.error_lines.is_empty());
         let chosen = [self.marked_lines, self.error_lines, self.any_lines];

@@ -1,9 +1,9 @@
 //! What a command's output says of its failure: output in, [`Diagnosis`] out.
 //!
 //! The output is read once, line by line, while it streams: the first 8 MiB, then the blocks that hold words of a
-//! failure, up to 16 MiB, and the end of what was skipped. What each reader keeps is bounded. Fingerprint, report, error line, excerpt, the
-//! analysis of several failures and the kind of an error are all views of the one diagnosis, so that they cannot
-//! disagree.
+//! failure, up to 16 MiB, then only the lines that name failing tests, and the end of what was skipped. What each reader
+//! keeps is bounded. Fingerprint, report, error line, error output, the analysis of several failures and the kind of an
+//! error are all views of the one diagnosis, so that they cannot disagree.
 
 mod causes;
 mod compiler;
@@ -24,7 +24,7 @@ pub use fingerprint::{Fingerprint, Kind, Relation, Tool, comparable, relation};
 pub use own_lines::FailingTest;
 
 use compiler::Compiler;
-use error_line::{ErrorLine, Told};
+use error_line::{ErrorLine, LineInContext};
 use messages::{Explanation, Messages};
 use reports::{Event, Report};
 use runners::Runners;
@@ -33,13 +33,16 @@ use shapes::{files_in, marked};
 use std::sync::LazyLock;
 
 use crate::agent::BoundedText;
-use crate::text::{cut_words, mask_secrets};
+use crate::text::{Pattern, cut_words, mask_secrets};
 
 /// So much of the beginning of an output is read whatever it says, so much of what follows where it tells of failures, and
 /// so much of the end. A gigabyte of output must cost neither its memory nor minutes of reading.
 const BEGIN_BYTES: usize = if cfg!(test) { 1 } else { 8 } * 1024 * 1024;
-const TELLING_BYTES: usize = 8 * 1024 * 1024;
+const TELLING_BYTES: usize = BEGIN_BYTES;
 const END_BYTES: usize = BEGIN_BYTES / 8;
+/// So much of each block after that is read where it names failing tests, and so many lines from each of the names on.
+const NAMES_BYTES: usize = 4 * 1024;
+const LINES_OF_NAME: usize = 6;
 
 /// Lines are read in blocks of about this size, because secrets are masked in whole blocks.
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -60,7 +63,7 @@ pub struct Diagnosis {
     pub failing_tests: Vec<FailingTest>,
     pub compiler_errors: Vec<CompilerError>,
     /// The error line and those around it; where nothing tells of an error, the last lines.
-    around: Told,
+    around: LineInContext,
     /// Whether anything in the output tells of an error, or there is only chatter.
     has_evidence: bool,
 }
@@ -99,7 +102,7 @@ impl Diagnosis {
 
     /// What the next attempt is to see, within this many characters: the failing tests with their own lines, else the
     /// error line and those around it. None where nothing tells of an error.
-    pub fn excerpt(&self, max_chars: usize) -> Option<String> {
+    pub fn error_output(&self, max_chars: usize) -> Option<String> {
         if self.failing_tests.iter().any(|test| !test.lines.is_empty()) {
             let tests = self.failing_tests.iter().flat_map(FailingTest::shown);
             return Some(fitting(tests, max_chars));
@@ -164,7 +167,6 @@ fn fitting(lines: impl Iterator<Item = impl AsRef<str>>, max_chars: usize) -> St
     text.trim_end().to_owned()
 }
 
-/// Reads an output as it comes.
 #[derive(Default)]
 pub struct Reader {
     runners: Runners,
@@ -190,6 +192,9 @@ fn tells_of_failure(block: &[u8]) -> bool {
     });
     WORDS.as_ref().is_some_and(|words| words.is_match(block))
 }
+
+/// What stands in lines that name a failing test.
+static NAMES_FAILURE: Pattern = Pattern::new("FAIL|not ok |panicked at|✕|✖|×|● ");
 
 impl Reader {
     pub fn push(&mut self, bytes: &[u8]) {
@@ -229,7 +234,7 @@ impl Reader {
             error_line: around.as_ref().map(|told| told.line.clone()),
             failing_tests,
             compiler_errors,
-            around: around.unwrap_or(Told { before: last_lines, ..Told::default() }),
+            around: around.unwrap_or(LineInContext { before: last_lines, ..LineInContext::default() }),
             has_evidence,
         }
     }
@@ -243,16 +248,38 @@ impl Reader {
         };
         let block: Vec<u8> = self.pending.drain(..end).collect();
         let tells = self.read_bytes < BEGIN_BYTES || tells_of_failure(&block);
-        if (tells || self.goes_on) && self.read_bytes < BEGIN_BYTES + TELLING_BYTES {
+        let has_room = self.read_bytes < BEGIN_BYTES + TELLING_BYTES;
+        if (tells || self.goes_on) && has_room {
             self.read_bytes += block.len();
             self.skipped = None;
             self.read(&String::from_utf8_lossy(&block));
         } else {
+            if tells {
+                self.read_names(&String::from_utf8_lossy(&block));
+            }
             let skipped = self.skipped.get_or_insert_with(|| BoundedText::new(0, END_BYTES));
             skipped.push(&block);
         }
         self.goes_on = tells;
         true
+    }
+
+    /// Reads the lines of a block that name failing tests, and a few below each.
+    fn read_names(&mut self, block: &str) {
+        if !NAMES_FAILURE.is_match(block) {
+            return;
+        }
+        let (mut room, mut lines_left) = (NAMES_BYTES, 0);
+        for line in lines::raw_lines(&mask_secrets(block)) {
+            if NAMES_FAILURE.is_match(line) {
+                lines_left = LINES_OF_NAME;
+            }
+            if lines_left > 0 && line.len() <= room {
+                lines_left -= 1;
+                room -= line.len();
+                self.line(line);
+            }
+        }
     }
 
     fn read(&mut self, text: &str) {

@@ -373,7 +373,7 @@ mod tests {
         for (output, lines, headline) in CASES {
             for whole in [output.to_owned(), format!("{passing}{output}{passing}")] {
                 let found = diagnose(&whole);
-                assert_eq!(found.excerpt(500).as_deref(), Some(lines), "{output}");
+                assert_eq!(found.error_output(500).as_deref(), Some(lines), "{output}");
                 assert_eq!(found.headline().as_deref(), Some(headline), "{output}");
             }
         }
@@ -395,7 +395,7 @@ mod tests {
             assert!(test.lines[super::LINES - 1].starts_with("a_test.go:9: x x"));
             assert!(test.lines.iter().all(|line| line.chars().count() <= super::LINE_CHARS));
         }
-        let shown = found.excerpt(500).unwrap();
+        let shown = found.error_output(500).unwrap();
         assert!(shown.chars().count() <= 500 && shown.starts_with("Test0\n  a_test.go:1: logged"));
     }
 }

@@ -12,14 +12,6 @@ pub(super) fn insert_bounded<T: Ord>(set: &mut BTreeSet<T>, item: T, most: usize
     }
 }
 
-/// Adds to a list that forgets its oldest.
-pub(super) fn push_last(list: &mut Vec<String>, line: &str, most: usize) {
-    if list.len() == most {
-        list.remove(0);
-    }
-    list.push(line.to_owned());
-}
-
 /// The path and the name of an exception; its endings are listed here alone.
 macro_rules! exception {
     () => {
@@ -30,17 +22,13 @@ macro_rules! exception {
 /// Node puts a code between name and message: `AssertionError [ERR_ASSERTION]: …`.
 static EXCEPTION: Pattern =
     Pattern::new(concat!("^", exception!(), r"(?: \[[^\]]*\])?(?::(?<message>.*)|[ \t]*)$"));
-static EXCEPTION_WORD: Pattern =
+pub(super) static EXCEPTION_WORD: Pattern =
     Pattern::new(concat!(r"(?:^|[ \t])", exception!(), r"(?::[^ \t]*)?(?:[ \t]|$)"));
 
 /// The exception that a text begins with, as in `pkg.ValueError: bad`: its last name, the message.
 pub(super) fn exception(text: &str) -> Option<(&str, &str)> {
     let found = EXCEPTION.captures(text)?;
     Some((group(&found, "name"), group(&found, "message").trim()))
-}
-
-pub(super) fn names_exception(line: &str) -> bool {
-    EXCEPTION_WORD.is_match(line)
 }
 
 /// The exception that pytest's explanation of a failure names; an assertion need not name its own.
@@ -88,12 +76,7 @@ pub(super) fn place(line: &str) -> Option<Place<'_>> {
 
 /// pytest's closing line of a failure: `path:12: ValueError`.
 pub(super) const RAISED_AT_TEXT: &str = r#"^[^ \t"<>|:][^ "<>|]*?:[0-9]+: (?<name>[A-Za-z][A-Za-z0-9_.]*)$"#;
-static RAISED_AT: Pattern = Pattern::new(RAISED_AT_TEXT);
-
-/// pytest's closing line of a failure, `path:12: ValueError`: the exception.
-pub(super) fn raised_at(line: &str) -> Option<&str> {
-    RAISED_AT.name(line)
-}
+pub(super) static RAISED_AT: Pattern = Pattern::new(RAISED_AT_TEXT);
 
 pub(super) fn base_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
@@ -170,7 +153,8 @@ mod tests {
         for text in ["Error in x", "error: x", "ValueErrors: x", "", "::", "a: Error"] {
             assert_eq!(exception(text), None, "{text}");
         }
-        assert!(names_exception("raised a.KeyError: here") && !names_exception("Errors: here"));
+        assert!(EXCEPTION_WORD.is_match("raised a.KeyError: here"));
+        assert!(!EXCEPTION_WORD.is_match("Errors: here"));
     }
 
     #[test]
@@ -180,9 +164,9 @@ mod tests {
         assert_eq!(found("t.ts(1,5): error TS1: x"), Some(("t.ts", 2, " error TS1: x")));
         assert_eq!(found("C:\\a\\b.c:3: x"), Some(("C:\\a\\b.c", 1, " x")));
         assert_eq!(found("no place"), None);
-        assert_eq!(raised_at("../t/test_a.py:3: KeyError"), Some("KeyError"));
-        assert_eq!(raised_at("a.py:3: in f"), None);
-        assert_eq!(raised_at("a.py:3: some words"), None);
+        assert_eq!(RAISED_AT.name("../t/test_a.py:3: KeyError"), Some("KeyError"));
+        assert_eq!(RAISED_AT.name("a.py:3: in f"), None);
+        assert_eq!(RAISED_AT.name("a.py:3: some words"), None);
     }
 
     #[test]

@@ -124,8 +124,21 @@ fn a_failing_test_in_the_middle_of_a_very_long_output_is_found() {
     reader.push(filler.get(..4 * END_BYTES).unwrap().as_bytes());
     let found = reader.finish();
     assert_eq!(found.fingerprint.clone().unwrap().failing, ["TestA"]);
-    assert_eq!(found.excerpt(500).as_deref(), Some("TestA\n  a_test.go:3: got 1"));
+    assert_eq!(found.error_output(500).as_deref(), Some("TestA\n  a_test.go:3: got 1"));
     assert_eq!(found.headline().as_deref(), Some("TestA: a_test.go:3: got 1"));
+}
+
+#[test]
+fn a_failing_test_is_found_among_more_errors_than_are_read() {
+    let errors = "an error that is logged and handled, again and again\n".repeat(BEGIN_BYTES / 40);
+    let mut reader = Reader::default();
+    reader.push(errors.as_bytes());
+    reader.push(errors.as_bytes());
+    reader.push(b"--- FAIL: TestA (0.00s)\n    a_test.go:3: got 1\n");
+    reader.push(errors.get(..4 * END_BYTES).unwrap().as_bytes());
+    let found = reader.finish();
+    assert_eq!(found.fingerprint.clone().unwrap().failing, ["TestA"]);
+    assert!(found.failing_tests[0].lines.iter().any(|line| line == "a_test.go:3: got 1"), "{found:?}");
 }
 
 #[test]
@@ -146,14 +159,14 @@ fn cap_09_files_that_errors_name() {
 }
 
 #[test]
-fn the_excerpt_stands_around_the_first_error_and_not_at_the_end() {
+fn the_error_output_stands_around_the_first_error_and_not_at_the_end() {
     let steps: String = (0..500).map(|n| format!("step {n}\n")).collect();
     let error = "src/a.c:3:5: error: unknown type name 'x'\n    3 | x y;\n      | ^\n";
-    let excerpt = diagnose(&format!("{steps}{error}{steps}")).excerpt(100).unwrap();
+    let excerpt = diagnose(&format!("{steps}{error}{steps}")).error_output(100).unwrap();
     assert!(excerpt.starts_with("src/a.c:3:5: error: unknown type name 'x'\n    3 | x y;"), "{excerpt}");
-    let whole = diagnose(&format!("{steps}{error}{steps}")).excerpt(500).unwrap();
+    let whole = diagnose(&format!("{steps}{error}{steps}")).error_output(500).unwrap();
     assert!(whole.starts_with("step 497\nstep 498\nstep 499\nsrc/a.c:3:5"), "{whole}");
-    assert_eq!(diagnose(&steps).excerpt(500), None);
+    assert_eq!(diagnose(&steps).error_output(500), None);
 }
 
 proptest! {

@@ -18,7 +18,7 @@ use crate::model::{
     GateOutcome, LearningId, ModelChoice, Outcome, Status, Task, TaskId, TaskMetrics, Timestamp,
 };
 use crate::project::Project;
-use crate::signals::plan_request_instructions;
+use crate::signals::PLAN_REQUEST_INSTRUCTIONS;
 use crate::store::{PastFailure, RunRates, Store, StoreError};
 use crate::text::{invisible_escaped, mask_secrets};
 
@@ -199,7 +199,7 @@ impl Prompter<'_> {
             files: &task.files,
             recovery: self.settings.recovery.enabled
                 || self.settings.recovery_by_spec.values().any(|spec| spec.enabled),
-            changes: may_change.then(plan_request_instructions),
+            changes: may_change.then_some(PLAN_REQUEST_INSTRUCTIONS),
         })?)
     }
 

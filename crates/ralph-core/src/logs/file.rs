@@ -82,7 +82,6 @@ pub struct LogStream {
 }
 
 impl LogStream {
-    /// Opens a log; nothing is read yet.
     pub fn open(dir: Rc<LogDir>, name: &str) -> io::Result<Self> {
         let file = dir.read(name)?;
         Ok(Self { cut: Cut::of(&file)?, file, dir, name: name.to_owned(), at: 0 })

@@ -24,7 +24,6 @@ pub use retention::{Limits, LogFile, LogName, Protected, Pruned, attempt_name, p
 /// How the name of a log ends that is to take another's place.
 const PART: &str = ".part";
 
-/// An open directory of logs.
 #[derive(Debug)]
 pub struct LogDir {
     dir: OwnedFd,

@@ -46,13 +46,9 @@ pub(super) fn is_alone(text: &str, span: &Range<usize>) -> bool {
     (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with('\n'))
 }
 
-/// Whether a text is signals and nothing else: tags, the dialects, or a request to change the plan.
+/// Whether a text is signals and nothing else: tags or the dialects.
 pub(super) fn is_only_signals(text: &str) -> bool {
     let rest = without_signals(text);
-    let rest = rest.trim();
-    if let Some(request) = rest.strip_prefix("TASK_MODIFICATION_REQUEST") {
-        return request.contains('{') && request.ends_with('}');
-    }
     let mut in_block = false;
     let is_signal = |line: &str| {
         let line = line.trim_matches(is_margin);
@@ -64,7 +60,7 @@ pub(super) fn is_only_signals(text: &str) -> bool {
             || line.starts_with("FAILURE_REASON:")
             || in_block && labelled(line).is_some()
     };
-    !text.trim().is_empty() && rest.lines().all(is_signal)
+    !text.trim().is_empty() && rest.trim().lines().all(is_signal)
 }
 
 /// Reads the dialects, line by line.

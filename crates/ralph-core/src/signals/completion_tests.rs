@@ -89,6 +89,8 @@ fn sig_10_quoted_signals_are_text() {
             format!("Like so:\n\n    {signal}\n\nNot yet."),
             format!("<failure-report>\nwhat_tried: a\n{signal}\nwhy_failed: b\n</failure-report>"),
             format!("<learning category=\"other\" tags=\"a\">\n{signal}\n</learning>"),
+            format!("```\nTASK_MODIFICATION_REQUEST\n{{\"type\": SPLIT_TASK,\n{signal}\n}}\n```"),
+            format!("```\nTASK_MODIFICATION_REQUEST\n{{\"reasoning\": \"a\n{signal}\nb\"}}\n```"),
         ] {
             let found = signals(&text);
             assert_eq!((found.completion, found.promise), (Completion::Absent, None), "{text}");

@@ -20,7 +20,7 @@ use quotations::Quotations;
 
 pub use completion::FailedBlock;
 pub use plan_request::{
-    ChangeKind, PlanRequest, UnreadableRequest, plan_request_instructions, plan_requests,
+    ChangeKind, PLAN_REQUEST_INSTRUCTIONS, PlanRequest, UnreadableRequest, plan_requests,
 };
 pub use proposed_task::ProposedTask;
 pub use report::{FailureReport, clip_trace};

@@ -10,10 +10,11 @@ use serde_json::Value;
 use super::proposed_task::{Fields, ProposedTask, proposed_tasks};
 use super::quotations::Quotations;
 use super::{given, is_placeholder};
-use crate::text::{Pattern, group};
+use crate::text::{Pattern, first_chars, group};
 
+pub(super) const MARKER: &str = "TASK_MODIFICATION_REQUEST";
 /// The marker alone on its line, but for a kind or the object's beginning.
-static MARKED_LINE: Pattern =
+pub(super) static MARKED_LINE: Pattern =
     Pattern::new(r"(?m)^[ \t\r`#*\u{feff}]*(?<marker>TASK_MODIFICATION_REQUEST)(?<rest>[^\n{]*)");
 const REQUESTS: usize = 20;
 /// Unreadable requests kept of one answer: a few are enough to say what is wrong.
@@ -23,11 +24,8 @@ const OBJECT_CHARS: usize = 100_000;
 
 /// How to write a request, in Markdown without a heading; for a prompt whose task is stuck or failed
 /// before. Its own example is no request.
-pub const fn plan_request_instructions() -> &'static str {
-    include_str!("plan_request_instructions.md")
-}
+pub const PLAN_REQUEST_INSTRUCTIONS: &str = include_str!("plan_request_instructions.md");
 
-/// The ways a plan may be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ChangeKind {
@@ -176,8 +174,8 @@ fn read_section(kind: &str, body: &str) -> Vec<Result<PlanRequest, Unreadable>> 
         found.extend((!says_none).then_some(Err(Unreadable::NoObject)));
         return found;
     };
-    let end = text.char_indices().nth(OBJECT_CHARS);
-    let cut = end.and_then(|(end, _)| text.get(..end)).unwrap_or(text);
+    let cut = first_chars(text, OBJECT_CHARS);
+    let is_cut = cut.len() < text.len();
     let json = escape_controls(cut);
     let mut rest = Some(json.as_str());
     let mut is_first = true;
@@ -185,8 +183,10 @@ fn read_section(kind: &str, body: &str) -> Vec<Result<PlanRequest, Unreadable>> 
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         let request = match values.next() {
             Some(Ok(value)) if is_first => request(Fields::new(value), kind),
-            Some(Ok(value)) if names_kind(&value) => request(Fields::new(value), ""),
-            Some(Err(error)) if is_first => not_json(cut, end.is_some(), &error),
+            Some(Ok(value)) if value["type"].as_str().and_then(ChangeKind::parse).is_some() => {
+                request(Fields::new(value), "")
+            }
+            Some(Err(error)) if is_first => not_json(cut, is_cut, &error),
             _ => break,
         };
         found.extend(request.transpose());
@@ -194,11 +194,6 @@ fn read_section(kind: &str, body: &str) -> Vec<Result<PlanRequest, Unreadable>> 
         is_first = false;
     }
     found
-}
-
-fn names_kind(value: &Value) -> bool {
-    let kind = value.get("type").and_then(Value::as_str);
-    kind.and_then(ChangeKind::parse).is_some()
 }
 
 /// The text from the object on that it begins with, blank lines, commas and fences aside.
@@ -305,11 +300,9 @@ pub(super) fn quoted(name: &str) -> String {
         _ => '?',
     };
     let name = name.trim();
-    let mut shown: String = name.chars().take(MOST_CHARS).map(plain).collect();
-    if name.chars().nth(MOST_CHARS).is_some() {
-        shown.push('…');
-    }
-    shown
+    let shown = first_chars(name, MOST_CHARS);
+    let mark = if shown.len() < name.len() { "…" } else { "" };
+    shown.chars().map(plain).chain(mark.chars()).collect()
 }
 
 #[cfg(test)]

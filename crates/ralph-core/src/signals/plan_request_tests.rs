@@ -102,6 +102,8 @@ fn mod_03_what_cannot_be_read_is_said_to_be_so() {
     assert_eq!(fault(&marked("I would split it.")), Fault::NoObject);
     assert_eq!(fault(&marked(&SPLIT[..SPLIT.len() - 1])), Fault::Unclosed);
     assert!(matches!(fault(&marked("{\"type\": SPLIT_TASK}")), Fault::NotJson(_)));
+    let fenced = format!("```\n{MARKER}\n{{\"type\": SPLIT_TASK,\nTASK_COMPLETE\n}}\n```");
+    assert!(matches!(fault(&fenced), Fault::NotJson(_)));
     assert_eq!(fault(&marked("{\"originalTaskId\": \"1.3\"}")), Fault::NoType);
     let unknown = fault(&marked(&SPLIT.replace("SPLIT_TASK", "SPEC`_ADJUSTMENT")));
     assert_eq!(unknown, Fault::UnknownType("SPEC?_ADJUSTMENT".into()));
@@ -261,7 +263,7 @@ fn mod_01_the_three_kinds_and_their_spellings() {
 
 #[test]
 fn mod_01_the_instructions_name_every_kind_and_field() {
-    let text = plan_request_instructions();
+    let text = PLAN_REQUEST_INSTRUCTIONS;
     for kind in Kind::ALL {
         assert!(text.contains(kind.as_str()), "{kind}");
     }
@@ -273,10 +275,10 @@ fn mod_01_the_instructions_name_every_kind_and_field() {
 
 #[test]
 fn sig_08_the_instructions_are_no_request() {
-    assert_eq!(parse(plan_request_instructions()), []);
-    let quoted: String = plan_request_instructions().lines().map(|l| format!("    {l}\n")).collect();
+    assert_eq!(parse(PLAN_REQUEST_INSTRUCTIONS), []);
+    let quoted: String = PLAN_REQUEST_INSTRUCTIONS.lines().map(|l| format!("    {l}\n")).collect();
     assert_eq!(parse(&quoted), []);
-    assert_eq!(parse(&plan_request_instructions().repeat(3)), []);
+    assert_eq!(parse(&PLAN_REQUEST_INSTRUCTIONS.repeat(3)), []);
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::completion::is_only_signals;
-use crate::markdown::{indent, list_item};
-use crate::text::{Pattern, elements, group};
+use super::plan_request::{MARKED_LINE, MARKER};
+use crate::markdown::{Fence, indent, list_item};
+use crate::text::{elements, without_signals};
 
 #[derive(Debug, Default)]
 pub(super) struct Quotations {
@@ -45,50 +46,32 @@ impl Quotations {
 struct Line<'a> {
     range: Range<usize>,
     text: &'a str,
+    /// The fence that the line opens, be it behind the marker of a request.
     fence: Option<Fence>,
     /// The longest closing fences of backticks and of tildes from this line on, so that a fence that is
     /// never closed is known at once.
     closers: [usize; 2],
 }
 
-/// A line that begins with three or more backticks or tildes.
-#[derive(Clone, Copy)]
-struct Fence {
-    mark: u8,
-    length: usize,
-    can_close: bool,
-}
-
-impl Fence {
-    fn of(line: &str) -> Option<Self> {
-        // A fence may also be opened behind the marker of a request.
-        static FENCE: Pattern = Pattern::new(
-            r"^(?<request>TASK_MODIFICATION_REQUEST[ :\t]*)?(?<marks>`{3,}|~{3,})(?<info>[^`]*)$",
-        );
-        let found = FENCE.captures(line)?;
-        let marks = group(&found, "marks").as_bytes();
-        let can_close = found.name("request").is_none() && group(&found, "info").is_empty();
-        Some(Self { mark: *marks.first()?, length: marks.len(), can_close })
-    }
-
-    fn is_closed_by(self, other: Self) -> bool {
-        other.can_close && other.mark == self.mark && other.length >= self.length
-    }
-}
-
 fn lines(text: &str) -> Vec<Line<'_>> {
+    let mut lines: Vec<Line<'_>> = Vec::new();
     let mut from = 0;
-    let mut lines: Vec<Line<'_>> = text
-        .split_inclusive('\n')
-        .map(|raw| {
-            let range = from..from + raw.len();
-            from = range.end;
-            Line { range, text: raw.trim_ascii_end(), fence: Fence::of(raw.trim_ascii()), closers: [0; 2] }
-        })
-        .collect();
+    for raw in text.split_inclusive('\n') {
+        let words = raw.trim_ascii();
+        let behind = words.strip_prefix(MARKER).map(|rest| rest.trim_start_matches([' ', ':', '\t']));
+        let fence = Fence::opened_by(behind.unwrap_or(words));
+        lines.push(Line {
+            range: from..from + raw.len(),
+            text: raw.trim_ascii_end(),
+            fence,
+            closers: [0; 2],
+        });
+        from += raw.len();
+    }
     let mut closers = [0; 2];
     for line in lines.iter_mut().rev() {
-        if let Some(fence) = line.fence.filter(|fence| fence.can_close) {
+        let is_closing = |fence: &Fence| fence.is_closed_by(line.text.trim_ascii_start());
+        if let Some(fence) = line.fence.filter(is_closing) {
             let [backticks, tildes] = &mut closers;
             let longest = if fence.mark == b'`' { backticks } else { tildes };
             *longest = fence.length.max(*longest);
@@ -96,6 +79,24 @@ fn lines(text: &str) -> Vec<Line<'_>> {
         line.closers = closers;
     }
     lines
+}
+
+/// Where the objects stand in a fence that holds requests to change the plan and nothing else but tags. What stands in them is no
+/// other signal, be they valid JSON or not. `None` where the fence holds anything else.
+fn objects_of_requests(fenced: &str) -> Option<Vec<Range<usize>>> {
+    let rest = without_signals(fenced);
+    let request = rest.trim().strip_prefix(MARKER)?;
+    if !(request.contains('{') && request.ends_with('}')) {
+        return None;
+    }
+    let markers = MARKED_LINE.captures_iter(fenced).filter_map(|line| Some(line.name("marker")?.start()));
+    let markers: Vec<usize> = markers.collect();
+    let ends = markers.iter().skip(1).copied().chain([fenced.len()]);
+    let object = |(marker, end): (&usize, usize)| {
+        let start = fenced.get(*marker..end)?.find('{')?;
+        Some(marker + start..end)
+    };
+    Some(markers.iter().zip(ends).filter_map(object).collect())
 }
 
 /// The fences, comments and indented blocks of a text.
@@ -110,12 +111,16 @@ fn blocks(text: &str, found: &mut Vec<Range<usize>>) {
             fence.length <= if fence.mark == b'`' { backticks } else { tildes }
         };
         if let Some(fence) = line.fence.filter(is_closed) {
-            let closes = |line: &Line<'_>| line.fence.is_some_and(|end| fence.is_closed_by(end));
+            let closes = |line: &Line<'_>| fence.is_closed_by(line.text.trim_ascii_start());
             let inside = lines.iter().skip(at + 1);
             let length = inside.take_while(|line| !closes(line)).count();
             let end = lines.get(at + 1 + length).map(|end| end.range.start);
             let quoted = line.range.end..end.unwrap_or(text.len());
-            if !is_only_signals(text.get(quoted.clone()).unwrap_or_default()) {
+            let fenced = text.get(quoted.clone()).unwrap_or_default();
+            if let Some(objects) = objects_of_requests(fenced) {
+                let in_text = |object: Range<usize>| quoted.start + object.start..quoted.start + object.end;
+                found.extend(objects.into_iter().map(in_text));
+            } else if !is_only_signals(fenced) {
                 found.push(quoted);
             }
             at += length + 2;

@@ -2,15 +2,12 @@
 
 use serde::Serialize;
 
-use super::{cut, is_placeholder, limits, list};
-use crate::text::{Pattern, group, mask_secrets};
+use super::{cut, given, is_placeholder, limits, list};
+use crate::text::{Pattern, first_chars, group, mask_secrets};
 
 /// The keys of a report, in the order of the fields.
 const KEYS: [&str; 5] = ["what_tried", "why_failed", "error_category", "relevant_files", STACK_TRACE];
 const STACK_TRACE: &str = "stack_trace";
-
-/// What agents write where they have no files to name.
-const NO_FILES: [&str; 3] = ["none", "n/a", "-"];
 
 /// The agent's own account of a failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,8 +22,7 @@ pub struct FailureReport {
 
 /// The part of a stack trace that is stored: its first 500 characters.
 pub fn clip_trace(trace: &str) -> &str {
-    let end = trace.char_indices().nth(limits::TRACE_CHARS);
-    end.and_then(|(end, _)| trace.get(..end)).unwrap_or(trace)
+    first_chars(trace, limits::TRACE_CHARS)
 }
 
 /// Reads the content of an element; `None` where a required value is missing or a placeholder.
@@ -53,13 +49,11 @@ fn error_category(value: &str) -> Option<String> {
 
 /// Splits at commas, and at line ends for those who write a list.
 fn relevant_files(value: &str) -> Vec<String> {
-    let parts = value.split([',', '\n']).map(|part| {
+    let parts = value.split([',', '\n']).filter_map(|part| {
         let part = part.trim();
-        let part = part.strip_prefix("- ").unwrap_or(part);
-        part.trim_matches(['`', '"', '\'', ' '])
+        given(part.strip_prefix("- ").unwrap_or(part).trim_matches(['`', '"', '\'', ' ']))
     });
-    let named = parts.filter(|part| !NO_FILES.iter().any(|none| part.eq_ignore_ascii_case(none)));
-    list(named, limits::FILES, limits::FIELD_CHARS)
+    list(parts, limits::FILES, limits::FIELD_CHARS)
 }
 
 /// The values in the order of [`KEYS`], trimmed; the first non-empty one of each key.

@@ -2,73 +2,44 @@
 
 use std::borrow::Cow;
 
-const ESC: char = '\u{1b}';
-const BELL: char = '\u{7}';
+use super::Pattern;
+
+/// Everything that cleaning takes out or replaces, but for [invisible](is_invisible) characters. A control string such as a window
+/// title goes with its payload only where it ends on its line: else it was cut off, and the text after it survives.
+static JUNK: Pattern = Pattern::new(concat!(
+    r"\r\n?",
+    r"|(?:\x1b\[|\u{9b})[0-?]*[ -/]*[@-~]?",
+    r"|(?:\x1b[\]PX^_]|[\u{90}\u{98}\u{9d}-\u{9f}])",
+    r"(?:[^\x07\x1b\n\r\u{90}\u{98}\u{9c}-\u{9f}]*(?:\x07|\u{9c}|\x1b\\))?",
+    r"|\x1b(?:[ -/]*[0-~])?",
+    r"|[\x00-\x08\x0b-\x1f\x7f-\u{9f}]"
+));
 
 /// Decodes lossily, then cleans like [`clean`].
-#[must_use]
 pub fn clean_bytes(bytes: &[u8]) -> String {
-    match String::from_utf8_lossy(bytes) {
-        Cow::Borrowed(text) => clean(text).into_owned(),
-        Cow::Owned(text) => match clean(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(cleaned) => cleaned,
-        },
-    }
+    clean(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
 /// Removes terminal escape sequences, control codes but `\n` and `\t`, and [invisible](is_invisible)
 /// characters (which can make text read as what it is not); `\r\n` and a lone `\r` become `\n`.
-#[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let Some(mut at) = next_dirty(text, 0) else {
-        return Cow::Borrowed(text);
-    };
+    let mut junk = JUNK.regex().into_iter().flat_map(|junk| junk.find_iter(text)).peekable();
+    if junk.peek().is_none() {
+        return without_invisible(text);
+    }
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;
-    loop {
-        out.push_str(text.get(kept..at).unwrap_or_default());
-        let rest = text.get(at..).unwrap_or_default();
-        if let Some(after) = rest.strip_prefix('\r') {
-            out.push('\n');
-            kept = at + if after.starts_with('\n') { 2 } else { 1 };
-        } else {
-            kept = at + junk_len(rest);
-        }
-        match next_dirty(text, kept) {
-            Some(next) => at = next,
-            None => break,
-        }
+    for junk in junk {
+        out.push_str(text.get(kept..junk.start()).unwrap_or_default());
+        out.push_str(if junk.as_str().starts_with('\r') { "\n" } else { "" });
+        kept = junk.end();
     }
     out.push_str(text.get(kept..).unwrap_or_default());
-    Cow::Owned(out)
-}
-
-/// Byte position of the first character from `from` on that cleaning touches.
-fn next_dirty(text: &str, from: usize) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    while let Some(&byte) = bytes.get(at) {
-        let dirty = match byte {
-            b'\n' | b'\t' => false,
-            0..0x20 | 0x7f => true,
-            0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3 => text
-                .get(at..)
-                .and_then(|t| t.chars().next())
-                .is_some_and(|c| c.is_control() || is_invisible(c)),
-            _ => false,
-        };
-        if dirty {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
+    Cow::Owned(without_invisible(&out).into_owned())
 }
 
 /// Whether nobody sees this character, or it changes the direction of what is around it: zero-width
 /// characters, directional marks, tags, byte order marks, fillers. Selectors of emoji stay.
-#[must_use]
 pub const fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -89,9 +60,8 @@ pub const fn is_invisible(c: char) -> bool {
 }
 
 /// The text without [invisible](is_invisible) characters; line ends and everything else stay.
-#[must_use]
 pub fn without_invisible(text: &str) -> Cow<'_, str> {
-    match text.contains(is_invisible) {
+    match !text.is_ascii() && text.contains(is_invisible) {
         true => Cow::Owned(text.chars().filter(|c| !is_invisible(*c)).collect()),
         false => Cow::Borrowed(text),
     }
@@ -99,74 +69,9 @@ pub fn without_invisible(text: &str) -> Cow<'_, str> {
 
 /// The text with [invisible](is_invisible) characters as escapes such as `\u{202e}`: in a command or a path
 /// nobody is to be misled about what stands there.
-#[must_use]
-pub fn invisible_escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_invisible) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match is_invisible(c) {
-            true => shown.extend(c.escape_unicode()),
-            false => shown.push(c),
-        }
-    }
-    Cow::Owned(shown)
-}
-
-/// Length of the escape sequence or single control character at the start of `text`.
-fn junk_len(text: &str) -> usize {
-    let mut chars = text.chars();
-    let Some(first) = chars.next() else { return 0 };
-    let own = first.len_utf8();
-    let rest = chars.as_str();
-    own + match first {
-        ESC => match rest.chars().next() {
-            Some('[') => 1 + csi_len(rest.get(1..).unwrap_or_default()),
-            Some(']' | 'P' | 'X' | '^' | '_') => 1 + string_len(rest.get(1..).unwrap_or_default()),
-            _ => short_len(rest),
-        },
-        '\u{9b}' => csi_len(rest),
-        '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => string_len(rest),
-        _ => 0,
-    }
-}
-
-/// Parameters, intermediates and the final byte of a control sequence, as far as they are there.
-fn csi_len(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let run = |from: usize, range: std::ops::RangeInclusive<u8>| {
-        bytes.iter().skip(from).take_while(|b| range.contains(b)).count()
-    };
-    let parameters = run(0, 0x30..=0x3f);
-    let body = parameters + run(parameters, 0x20..=0x2f);
-    body + usize::from(matches!(bytes.get(body), Some(0x40..=0x7e)))
-}
-
-/// Payload and terminator of a control string such as a window title.
-///
-/// One without a terminator on its line is cut-off output: only its introducer goes, so that the
-/// text after it survives. Stopping at the next escape also keeps the search linear.
-fn string_len(text: &str) -> usize {
-    for (at, c) in text.char_indices() {
-        match c {
-            BELL | '\u{9c}' => return at + c.len_utf8(),
-            ESC if text.get(at + 1..).is_some_and(|t| t.starts_with('\\')) => return at + 2,
-            ESC | '\n' | '\r' | '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => return 0,
-            _ => {}
-        }
-    }
-    0
-}
-
-/// The rest of a two-character escape, with intermediates where it has some (`ESC ( B`).
-fn short_len(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let between = bytes.iter().take_while(|b| (0x20..=0x2f).contains(*b)).count();
-    match bytes.get(between) {
-        Some(0x30..=0x7e) => between + 1,
-        _ => 0,
-    }
+pub fn invisible_escaped(text: &str) -> String {
+    let shown = |c: char| if is_invisible(c) { c.escape_unicode().to_string() } else { c.into() };
+    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]

@@ -10,50 +10,51 @@ const LONGEST_WORD: usize = 200;
 /// The start of `text`, at most `max_chars` characters, never ending inside a word or in whitespace.
 ///
 /// What is too long to be a word, or the only one, is cut hard: the alternative is to lose it.
-#[must_use]
 pub fn cut_words(text: &str, max_chars: usize) -> Cow<'_, str> {
-    let Some((limit, next)) = text.char_indices().nth(max_chars) else {
-        return Cow::Borrowed(text.trim_end());
-    };
-    let head = text.get(..limit).unwrap_or_default();
-    if next.is_whitespace() {
-        return Cow::Borrowed(head.trim_end());
-    }
-    let whole_words = head.rfind(char::is_whitespace).and_then(|space| head.get(..space));
-    match whole_words.map(str::trim_end) {
-        Some(words) if !words.is_empty() && head.len() - words.len() <= LONGEST_WORD => Cow::Borrowed(words),
-        _ => Cow::Borrowed(head.trim_end()),
-    }
+    let start = first_chars(text, max_chars);
+    let next = text.get(start.len()..).and_then(|rest| rest.chars().next());
+    let ends_a_word = next.is_none_or(char::is_whitespace);
+    let words = start.rfind(char::is_whitespace).and_then(|space| start.get(..space)).map(str::trim_end);
+    Cow::Borrowed(match words.filter(|words| !ends_a_word && !words.is_empty()) {
+        Some(words) if start.len() - words.len() <= LONGEST_WORD => words,
+        _ => start.trim_end(),
+    })
+}
+
+/// The first `max` characters.
+pub fn first_chars(text: &str, max: usize) -> &str {
+    text.char_indices().nth(max).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
+/// The first `max` bytes, or less where a character would be cut in two.
+pub fn first_bytes(text: &str, max: usize) -> &str {
+    text.get(..text.floor_char_boundary(max)).unwrap_or(text)
 }
 
 /// `text` as one clean line of at most `max_chars` characters without secrets, which are masked before
 /// anything is cut: half a key is none that is recognized. What was cut is marked by `…`.
-#[must_use]
 pub fn one_line(text: &str, max_chars: usize) -> String {
     plain_line(&mask_secrets(&clean(text)), max_chars)
 }
 
-/// The start of a long text, at most `max_bytes`, without the word that would be cut in two: for text that
-/// is masked afterwards.
-#[must_use]
+/// The first `max_bytes` of a text without the word that would be cut in two, for text that is masked afterwards: half a key is
+/// none that is recognized.
 pub fn head(text: &str, max_bytes: usize) -> &str {
     if text.len() <= max_bytes {
         return text;
     }
-    let start = text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default();
-    let whole = start.rfind(char::is_whitespace).and_then(|end| start.get(..end));
-    whole.unwrap_or(start)
+    let start = first_bytes(text, max_bytes);
+    let words = start.rfind(char::is_whitespace).and_then(|end| start.get(..end));
+    words.unwrap_or(start)
 }
 
 /// A command or a path as [`one_line`], with invisible characters shown as escapes.
-#[must_use]
 pub fn code_line(text: &str, max_chars: usize) -> String {
     one_line(&invisible_escaped(text), max_chars)
 }
 
 /// A person's own words, such as a task's title, as one clean line of at most `max_chars` characters. Their
 /// secrets are theirs: what they wrote has to be found again in their files.
-#[must_use]
 pub fn plain_line(text: &str, max_chars: usize) -> String {
     let text = clean(text);
     let mut line = String::new();
@@ -77,9 +78,7 @@ fn shorten(line: &str, max_chars: usize) -> String {
     let Some(room) = max_chars.checked_sub(1) else {
         return String::new();
     };
-    let mut short = cut_words(line, room).into_owned();
-    short.push('…');
-    short
+    format!("{}…", cut_words(line, room))
 }
 
 #[cfg(test)]

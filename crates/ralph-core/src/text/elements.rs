@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memchr;
 
 /// The tags Ralph reads; every other one is just text.
-pub(super) const TAGS: [&str; 8] = [
+const TAGS: [&str; 8] = [
     "task-done",
     "task-failed",
     "promise",

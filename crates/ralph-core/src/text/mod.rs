@@ -10,7 +10,7 @@ mod secrets;
 mod wording;
 
 pub use clean::{clean, clean_bytes, invisible_escaped, is_invisible, without_invisible};
-pub use cut::{code_line, cut_words, head, one_line, plain_line};
+pub use cut::{code_line, cut_words, first_bytes, first_chars, head, one_line, plain_line};
 pub use elements::{Element, elements};
 pub(crate) use pattern::{Pattern, Table, group};
 pub use prose::{first_sentence, first_sentences, last_paragraph, without_signals};

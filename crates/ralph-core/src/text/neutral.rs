@@ -1,92 +1,61 @@
 //! Making stored text harmless: it may not open a heading, close a fence or smuggle in a signal.
 //!
-//! Everything done here is visible to the reader (`‹`, `| `, `\`) and to nobody else harmful: an
-//! invisible character would survive being copied back into an agent's answer.
+//! Every change is visible (`‹`, `| `, `\`): an invisible character would survive being copied back into an agent's answer.
 
-use super::elements::TAGS;
-use super::{is_invisible, without_invisible};
+use std::borrow::Cow;
 
-/// The word that introduces a change to the plan; JSON may follow it anywhere.
-const MODIFICATION: &str = "TASK_MODIFICATION_REQUEST";
+use regex::Captures;
 
-/// Stands in for the `<` of a signal.
-const INERT_BRACKET: char = '‹';
+use super::{Pattern, is_invisible, without_invisible};
+
+/// What may begin a signal, or a comment that would hide what follows it. Laxer than any parser: spaces and case do not matter.
+static SIGNAL: Pattern = Pattern::new(concat!(
+    r"(?i)<(?:!--|\s*/?\s*(?:task-done|task-failed|promise|next-model|failure-report|learning|difficulty-estimate",
+    r"|retry-suggestion)(?-u:\b))|TASK_MODIFICATION_REQUEST"
+));
+/// A line that could be read as one of the signals that are words rather than tags. Judged by its beginning, so that cutting a
+/// harmless line never makes a harmful one.
+static DIALECT: Pattern = Pattern::new(concat!(
+    r#"^(?<indent>\s*)(?<words>[\s`*_>#\-+~"']*"#,
+    r"(?i:task_complete|failure_reason|task_modification_request|task .*failed))"
+));
+/// A heading, a fence, or a line that would make a heading of the one above it.
+static STRUCTURE: Pattern = Pattern::new(r"^(?<indent>\s*)(?<mark>#|```|~~~|=+$|-+$)");
 
 /// The same text without live signals: the `<` of a signal's tag, or of a comment that would hide
 /// what follows it, becomes `‹`. Length in characters and everything else stay as they were.
 ///
 /// Signals that need a line of their own are the business of whoever lays out the lines.
-#[must_use]
 pub fn inert(text: &str) -> String {
     // Taken out first: without them, what they tear apart would be a signal again.
     let text = without_invisible(text);
-    let mut out = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = rest.find(['<', 'T', 't']) {
-        let (before, from) = rest.split_at(at);
-        out.push_str(before);
-        let mut after = from.chars();
-        match after.next() {
-            Some('<') if opens_signal(after.as_str()) => out.push(INERT_BRACKET),
-            Some(_) if starts_with_ignoring_case(from, MODIFICATION) => {
-                let (word, tail) = from.split_at(MODIFICATION.len());
-                out.push_str(&word.replace('_', "-"));
-                after = tail.chars();
-            }
-            Some(other) => out.push(other),
-            None => {}
-        }
-        rest = after.as_str();
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Whether what follows a `<` makes it a signal's tag. Laxer than any parser: spaces and case do
-/// not matter.
-fn opens_signal(after: &str) -> bool {
-    if after.starts_with("!--") {
-        return true;
-    }
-    let name = after.trim_start();
-    let name = name.strip_prefix('/').unwrap_or(name).trim_start();
-    TAGS.iter().any(|tag| {
-        starts_with_ignoring_case(name, tag)
-            && !name
-                .split_at(tag.len())
-                .1
-                .starts_with(|next: char| next.is_ascii_alphanumeric() || next == '-' || next == '_')
-    })
-}
-
-fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
-    text.as_bytes().get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+    let dull = |found: &Captures<'_>| match found[0].strip_prefix('<') {
+        Some(tag) => format!("‹{tag}"),
+        None => found[0].replace('_', "-"),
+    };
+    SIGNAL.replace_all(&text, dull).into_owned()
 }
 
 /// The text on one line: line ends become single spaces, control characters go.
-#[must_use]
-pub fn one_line(text: &str) -> String {
+pub fn single_line(text: &str) -> String {
     let lines = clean_lines(text);
     let words: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|l| !l.is_empty()).collect();
     words.join(" ")
 }
 
 /// An agent's text on one line, without live signals.
-#[must_use]
 pub fn inert_line(text: &str) -> String {
-    inert(&one_line(text))
+    inert(&single_line(text))
 }
 
 /// An agent's text that may stand in a prompt or a file of its own: no line of it is a heading, a fence or a
 /// signal. Text that went through it once stays as it is.
-#[must_use]
 pub fn inert_prose(text: &str) -> String {
     inert(&prose_lines(text).join("\n"))
 }
 
 /// An agent's text as lines that may each stand on a line of the prompt: none of them is a
 /// heading, a fence, an underline or a signal. Blank lines are kept single, none at the ends.
-#[must_use]
 pub fn prose_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in clean_lines(text) {
@@ -101,7 +70,6 @@ pub fn prose_lines(text: &str) -> Vec<String> {
 /// An agent's text as lines of which the first stands behind a label, where it can be neither
 /// heading nor signal, and the others on lines of their own. No blank ones: they would tear apart
 /// the list that the label belongs to.
-#[must_use]
 pub fn labelled_lines(text: &str) -> Vec<String> {
     let lines = clean_lines(text).into_iter().filter(|line| !line.is_empty());
     let guard = |(index, line): (usize, String)| match index {
@@ -112,11 +80,8 @@ pub fn labelled_lines(text: &str) -> Vec<String> {
 }
 
 /// An agent's text as lines for the inside of a fence. Only signals matter there.
-#[must_use]
 pub fn code_lines(text: &str) -> Vec<String> {
-    let mark = |line: String| {
-        if is_dialect(&line) { format!("| {line}") } else { line }
-    };
+    let mark = |line: String| if DIALECT.is_match(&line) { format!("| {line}") } else { line };
     let lines = clean_lines(text).into_iter().skip_while(String::is_empty);
     without_blank_end(lines.map(mark).collect())
 }
@@ -128,7 +93,6 @@ fn without_blank_end(mut lines: Vec<String>) -> Vec<String> {
 }
 
 /// A fence that nothing in the text can close.
-#[must_use]
 pub fn fence_for(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     "`".repeat(3.max(longest.saturating_add(1)))
@@ -147,36 +111,10 @@ fn clean_lines(text: &str) -> Vec<String> {
 }
 
 fn guarded(line: &str) -> String {
-    let text = line.trim_start();
-    let indent = line.split_at(line.len() - text.len()).0;
-    let mark = if is_dialect(text) {
-        "| "
-    } else if text.starts_with('#')
-        || text.starts_with("```")
-        || text.starts_with("~~~")
-        || is_underline(text)
-    {
-        "\\"
-    } else {
-        ""
-    };
-    format!("{indent}{mark}{text}")
-}
-
-/// Whether the line would make a heading of the line above it.
-fn is_underline(text: &str) -> bool {
-    !text.is_empty() && (text.chars().all(|c| c == '=') || text.chars().all(|c| c == '-'))
-}
-
-/// Whether a line could be read as one of the signals that are words rather than tags. Judged by
-/// its beginning, so that cutting a harmless line never makes a harmful one.
-fn is_dialect(line: &str) -> bool {
-    let decoration = |c: char| c.is_whitespace() || "`*_>#-+~\"'".contains(c);
-    let words = line.trim_start_matches(decoration).to_ascii_lowercase();
-    ["task_complete", "failure_reason", "task_modification_request"]
-        .iter()
-        .any(|word| words.starts_with(word))
-        || (words.starts_with("task ") && words.contains("failed"))
+    match DIALECT.replace_all(line, "${indent}| ${words}") {
+        Cow::Owned(guarded) => guarded,
+        Cow::Borrowed(line) => STRUCTURE.replace_all(line, "${indent}\\${mark}").into_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -240,7 +178,7 @@ mod tests {
 
     #[test]
     fn any_line_end_is_a_line_end_and_control_characters_go() {
-        assert_eq!(one_line(" a\r\nb\u{2028}c\u{85}\u{0}d\te "), "a b c d\te");
+        assert_eq!(single_line(" a\r\nb\u{2028}c\u{85}\u{0}d\te "), "a b c d\te");
         assert_eq!(inert_line("<\u{0}task-\ndone>"), "<task- done>");
         assert_eq!(inert_line("<\ntask-done>"), "‹ task-done>");
     }

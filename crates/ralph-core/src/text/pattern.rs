@@ -1,10 +1,10 @@
 //! Regular expressions, each compiled when it is first used.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use regex::{Captures, Regex, RegexSet, Replacer};
 
-/// A pattern that is compiled when it is first used.
 pub(crate) struct Pattern {
     text: &'static str,
     regex: OnceLock<Option<Regex>>,
@@ -34,8 +34,8 @@ impl Pattern {
         self.regex().into_iter().flat_map(move |regex| regex.captures_iter(text))
     }
 
-    pub(crate) fn replace_all(&self, text: &str, with: impl Replacer) -> String {
-        self.regex().map_or_else(|| text.to_owned(), |regex| regex.replace_all(text, with).into_owned())
+    pub(crate) fn replace_all<'t>(&self, text: &'t str, with: impl Replacer) -> Cow<'t, str> {
+        self.regex().map_or(Cow::Borrowed(text), |regex| regex.replace_all(text, with))
     }
 
     /// What the group `name` matches.

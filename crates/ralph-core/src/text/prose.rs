@@ -18,7 +18,6 @@ const DIALECTS: [&str; 2] = ["TASK_COMPLETE", "FAILURE_REASON:"];
 const ABBREVIATIONS: [&str; 6] = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."];
 
 /// `text` without the elements Ralph reads.
-#[must_use]
 pub fn without_signals(text: &str) -> Cow<'_, str> {
     let mut spans: Vec<Range<usize>> = elements(text).map(|element| element.span).collect();
     if spans.is_empty() {
@@ -38,7 +37,6 @@ pub fn without_signals(text: &str) -> Cow<'_, str> {
 
 /// The first sentence of the prose, on one line of at most 200 characters; a heading only where
 /// there is nothing else, code never.
-#[must_use]
 pub fn first_sentence(text: &str) -> Option<String> {
     let prose = without_signals(text);
     let mut heading = None;
@@ -60,7 +58,8 @@ pub fn first_sentence(text: &str) -> Option<String> {
             continue;
         }
         if !sentence.is_empty() {
-            if is_list_item(line) {
+            let item = line.trim_start();
+            if after_bullet(item).len() < item.len() {
                 break;
             }
             sentence.push(' ');
@@ -82,7 +81,6 @@ pub fn first_sentence(text: &str) -> Option<String> {
 }
 
 /// The text up to the end of so many sentences.
-#[must_use]
 pub fn first_sentences(text: &str, most: usize) -> &str {
     let text = text.trim();
     let mut at = 0;
@@ -97,7 +95,6 @@ pub fn first_sentences(text: &str, most: usize) -> &str {
 
 /// The last paragraph of the prose, its lines as they are, or the end of it where it is very long;
 /// empty where there is none.
-#[must_use]
 pub fn last_paragraph(text: &str) -> String {
     let prose = without_signals(text);
     let mut lines: Vec<&str> = Vec::new();
@@ -124,11 +121,6 @@ pub fn last_paragraph(text: &str) -> String {
 fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")
-}
-
-fn is_list_item(line: &str) -> bool {
-    let line = line.trim_start();
-    line.len() != after_bullet(line).len()
 }
 
 /// What follows `- `, `* `, `+ `, `1. ` or `1) `, else the line itself.
@@ -158,14 +150,10 @@ fn sentence_end(text: &str, from: usize) -> Option<usize> {
         let end = at + stop.len_utf8() + closers;
         let ends = text.get(end..)?.chars().next().is_none_or(char::is_whitespace);
         let word = text.get(..=at).and_then(|head| head.split_whitespace().next_back());
-        let short = stop == '.' && word.is_some_and(is_abbreviation);
-        (end > from && (ends && !short || stop == '。')).then_some(end)
+        let word = word.unwrap_or_default().trim_start_matches(['(', '"', '\'']);
+        let is_short = stop == '.' && ABBREVIATIONS.iter().any(|known| word.eq_ignore_ascii_case(known));
+        (end > from && (ends && !is_short || stop == '。')).then_some(end)
     })
-}
-
-fn is_abbreviation(word: &str) -> bool {
-    let word = word.trim_start_matches(['(', '"', '\'']);
-    ABBREVIATIONS.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]

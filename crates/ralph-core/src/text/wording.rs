@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 /// A duration in one or two units: `30 min`, `1 h 30 min`, `45 s`, `200 ms`.
-#[must_use]
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let (hours, minutes) = (seconds / 3600, seconds % 3600 / 60);
@@ -20,7 +19,6 @@ pub fn duration(duration: Duration) -> String {
 }
 
 /// The first `most` names, and how many more there are: `a, b and 3 more`.
-#[must_use]
 pub fn few(names: &[String], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
     match names.len().saturating_sub(most) {
@@ -29,8 +27,7 @@ pub fn few(names: &[String], most: usize) -> String {
     }
 }
 
-/// `3 times in a row`; what happened once happened in no row.
-#[must_use]
+/// `3 times in a row`, or `once`.
 pub fn in_a_row(times: u32) -> String {
     match times {
         1 => "once".to_owned(),
@@ -42,7 +39,6 @@ pub fn in_a_row(times: u32) -> String {
 const PLAIN: &str = "-_./:=,@%+";
 
 /// A text as one word of a POSIX shell.
-#[must_use]
 pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

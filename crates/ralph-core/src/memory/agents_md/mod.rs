@@ -94,7 +94,6 @@ pub struct Bullet {
     pub text: String,
 }
 
-/// One failure of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// The task's key, or its id where it has none.

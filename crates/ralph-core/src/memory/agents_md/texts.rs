@@ -20,7 +20,7 @@ impl Entry {
     }
 
     pub(super) fn text(&self) -> String {
-        let at: String = self.at.chars().filter(|c| is_of_time(*c)).collect();
+        let at: String = self.at.chars().filter(|c| c.is_ascii_digit() || "-: .+TZ".contains(*c)).collect();
         let mut out = format!("[{} | {at}]", self.written_name());
         if self.times > 1 {
             out.push_str(&format!(" ×{}", self.times));
@@ -60,10 +60,6 @@ fn push_value(out: &mut String, label: &str, value: &str, if_empty: &str) {
 pub(super) fn name_of(text: &str) -> Option<&str> {
     static HEAD: Pattern = Pattern::new(r"^\[(.*?) \| [-0-9: .+TZ]*\](?: ×[0-9]*)? \*\*Error:\*\*");
     HEAD.captures(text)?.get(1).map(|name| name.as_str())
-}
-
-fn is_of_time(c: char) -> bool {
-    c.is_ascii_digit() || matches!(c, '-' | ':' | ' ' | '.' | '+' | 'T' | 'Z')
 }
 
 /// A phase as it is compared and ordered: numbers, then names, then no phase.
@@ -124,7 +120,6 @@ impl PhaseLabel {
         }
     }
 
-    /// The whole heading line of the phase's subsection.
     pub(super) fn heading(&self) -> String {
         match self.label() {
             Some(label) => format!("### Phase {label}:"),

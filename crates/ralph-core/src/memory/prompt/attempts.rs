@@ -1,10 +1,10 @@
 //! `### Previous Attempts`: chosen newest first, shown oldest first, the newest always there. Each attempt is
 //! whole or cut to its room.
 
-use super::{LeftOut, PastAttempt, Section, TRACE_CHARS, chars, prefix, shorten};
+use super::{LeftOut, PastAttempt, Section, TRACE_CHARS, chars, shorten};
 use crate::model::ReportRow;
 use crate::text::neutral::{code_lines, fence_for, inert, inert_line, labelled_lines, prose_lines};
-use crate::text::without_signals;
+use crate::text::{first_chars, without_signals};
 
 pub(super) const PREVIOUS_ATTEMPTS: &str = "Previous Attempts";
 
@@ -21,7 +21,6 @@ const SUGGESTION_FLOOR: usize = 80;
 /// A piece of a suggestion shorter than this is not shown.
 const SUGGESTION_SCRAP: usize = 12;
 
-/// The failed attempts, ready to be laid out.
 #[derive(Clone, Debug)]
 pub(super) struct Attempts {
     intro: String,
@@ -351,7 +350,7 @@ impl Fields {
 
     fn code(&mut self, output: Option<&str>) {
         let whole = code_lines(output.unwrap_or_default()).join("\n");
-        let shown = prefix(&whole, TRACE_CHARS).trim_end();
+        let shown = first_chars(&whole, TRACE_CHARS).trim_end();
         if shown.is_empty() {
             return;
         }

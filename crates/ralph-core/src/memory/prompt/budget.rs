@@ -69,10 +69,10 @@ struct Rooms<'a> {
     phase: usize,
 }
 
-/// What is still to be had.
-struct Purse(usize);
+/// The characters that no section has been given yet.
+struct Unspent(usize);
 
-impl Purse {
+impl Unspent {
     fn take(&mut self, wanted: usize) -> usize {
         let taken = wanted.min(self.0);
         self.0 -= taken;
@@ -89,7 +89,7 @@ impl Parts {
     /// Steps 1 to 4 of the module's rule. The attempts' room is what the others leave, and at
     /// least what they are given here.
     fn rooms(&self, with_status: bool) -> Rooms<'_> {
-        let mut purse = Purse(self.budget);
+        let mut unspent = Unspent(self.budget);
         let (kernel, reserve, demand) = self.attempts.as_ref().map_or((0, 0, 0), |attempts| {
             (attempts.kernel(), attempts.reserve(self.budget / 2), attempts.demand())
         });
@@ -102,29 +102,29 @@ impl Parts {
             let beside = |room: usize| self.status.bare_within(self.budget.saturating_sub(room));
             status = beside(reserve).or_else(|| beside(kernel));
         }
-        purse.take(status.map_or(0, chars));
-        let mut attempts = purse.take(reserve);
+        unspent.take(status.map_or(0, chars));
+        let mut attempts = unspent.take(reserve);
 
-        purse.raise(&mut attempts, demand.min(ATTEMPTS_MINIMUM));
-        let minimum = LEARNINGS_MINIMUM.min(purse.0);
-        let mut learnings = purse.take(self.learnings.render(minimum).size());
+        unspent.raise(&mut attempts, demand.min(ATTEMPTS_MINIMUM));
+        let minimum = LEARNINGS_MINIMUM.min(unspent.0);
+        let mut learnings = unspent.take(self.learnings.render(minimum).size());
         if status.is_none() && with_status {
-            status = self.status.bare_within(purse.0);
-            purse.take(status.map_or(0, chars));
+            status = self.status.bare_within(unspent.0);
+            unspent.take(status.map_or(0, chars));
         }
         let for_phase = if self.lacks_warning(status) { 0 } else { self.phase.demand() };
-        let mut phase = purse.take(for_phase.min(PHASE_MINIMUM));
+        let mut phase = unspent.take(for_phase.min(PHASE_MINIMUM));
 
         if let Some(bare) = status.map(chars) {
-            status = self.status.within(bare + purse.0);
-            purse.take(status.map_or(0, chars) - bare);
+            status = self.status.within(bare + unspent.0);
+            unspent.take(status.map_or(0, chars) - bare);
         }
-        purse.raise(&mut attempts, demand.min(percent(ATTEMPTS_PERCENT, self.budget)));
-        purse.raise(&mut learnings, wanted.min(percent(LEARNINGS_PERCENT, self.budget)));
+        unspent.raise(&mut attempts, demand.min(percent(ATTEMPTS_PERCENT, self.budget)));
+        unspent.raise(&mut learnings, wanted.min(percent(LEARNINGS_PERCENT, self.budget)));
 
-        purse.raise(&mut attempts, demand);
-        purse.raise(&mut learnings, wanted);
-        purse.raise(&mut phase, for_phase);
+        unspent.raise(&mut attempts, demand);
+        unspent.raise(&mut learnings, wanted);
+        unspent.raise(&mut phase, for_phase);
         Rooms { learnings, status, phase }
     }
 

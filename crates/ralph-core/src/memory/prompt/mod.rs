@@ -24,6 +24,7 @@ use serde::Serialize;
 
 use crate::memory::recall::Candidate;
 use crate::model::ReportRow;
+use crate::text::first_chars;
 
 pub use budget::{RenderedMemory, render_memory};
 pub use task::{
@@ -207,31 +208,18 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-fn prefix(text: &str, max: usize) -> &str {
-    match text.char_indices().nth(max) {
-        Some((end, _)) => text.split_at(end).0,
-        None => text,
-    }
-}
-
 /// A text of at most `max` characters: the whole one, or its beginning with `…` behind,
 /// cut between words where that costs no more than a third of the room.
 fn shorten(text: &str, max: usize) -> String {
     let Some(room) = max.checked_sub(1) else {
         return String::new();
     };
-    if text.char_indices().nth(max).is_none() {
+    if first_chars(text, max).len() == text.len() {
         return text.to_owned();
     }
-    let head = prefix(text, room);
-    let on_boundary = text.split_at(head.len()).1.starts_with(char::is_whitespace);
-    let kept = match head.rfind(char::is_whitespace) {
-        Some(space) if !on_boundary && chars(head.split_at(space).0) >= room * 2 / 3 => {
-            head.split_at(space).0
-        }
-        _ => head,
-    };
-    let mut short = kept.trim_end().to_owned();
-    short.push('…');
-    short
+    let start = first_chars(text, room);
+    let ends_a_word = text.split_at(start.len()).1.starts_with(char::is_whitespace);
+    let words = start.rfind(char::is_whitespace).map(|space| start.split_at(space).0);
+    let words = words.filter(|words| !ends_a_word && chars(words) >= room * 2 / 3);
+    format!("{}…", words.unwrap_or(start).trim_end())
 }

@@ -173,7 +173,6 @@ impl Status {
         if chars(&self.full) <= room { Some(&self.full) } else { self.bare_within(room) }
     }
 
-    /// The form without hints, if it fits.
     pub(super) fn bare_within(&self, room: usize) -> Option<&str> {
         (chars(&self.bare) <= room).then_some(&self.bare)
     }

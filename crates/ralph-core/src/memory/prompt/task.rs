@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{ParentPart, Prerequisite, TaskPart};
 use crate::model::ReportRow;
-use crate::text::neutral::{code_lines, fence_for, inert_line, one_line, prose_lines};
+use crate::text::neutral::{code_lines, fence_for, inert_line, prose_lines, single_line};
 use crate::text::{cut_words, without_invisible};
 
 #[derive(Serialize)]
@@ -27,21 +27,21 @@ struct Data<'a> {
 ///
 /// [`RenderedMemory::text`]: super::RenderedMemory::text
 pub fn render_task(task: &TaskPart, memory: &str, template: &Template) -> Result<String, TemplateError> {
-    let line = |text: &Option<String>| text.as_deref().and_then(non_blank).map(one_line);
+    let line = |text: &Option<String>| text.as_deref().and_then(non_blank).map(single_line);
     let task = TaskPart {
-        id: one_line(&task.id),
-        title: one_line(&task.title),
+        id: single_line(&task.id),
+        title: single_line(&task.title),
         description: body(&task.description),
         done_when: line(&task.done_when),
         commit: line(&task.commit),
         further: task.further.clone(),
         parent: task.parent.as_ref().map(|parent| ParentPart {
-            title: one_line(&parent.title),
+            title: single_line(&parent.title),
             description: body(&parent.description),
         }),
         prerequisites: Vec::from_iter(task.prerequisites.iter().map(|done| Prerequisite {
-            id: one_line(&done.id),
-            title: one_line(&done.title),
+            id: single_line(&done.id),
+            title: single_line(&done.title),
             summary: done.summary.as_deref().and_then(non_blank).map(inert_line),
         })),
         specs_dir: line(&task.specs_dir),
@@ -86,8 +86,8 @@ pub fn failure_to_fix(failure: &FailureToFix<'_>) -> ExtraSection {
     let mut lines = vec![format!(
         "This task fixes a failure of task {} ({}). Fix the cause of the failure and nothing else; Ralph \
          retries that task afterwards.",
-        one_line(failure.name),
-        one_line(failure.title)
+        single_line(failure.name),
+        single_line(failure.title)
     )];
     if let Some(report) = failure.report {
         let mut value = |label: &str, text: &str| {
@@ -133,7 +133,7 @@ pub fn refused_changes(refused: &[(Option<String>, String)]) -> Option<ExtraSect
     for (kind, why) in refused {
         let kind = kind.as_deref().unwrap_or("request");
         let why = prose_lines(&cut_words(why, VALUE_CHARS)).join(" ");
-        lines.push(format!("- {}: {why}", one_line(kind)));
+        lines.push(format!("- {}: {why}", single_line(kind)));
     }
     Some(ExtraSection { title: "Refused Plan Changes".into(), text: lines.join("\n") })
 }

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use super::query::head;
 use super::tokens::{each_word, each_word_and_token};
 use super::weights::MAX_CONTENT_BYTES;
 use super::{Candidate, Fate};
+use crate::text::first_bytes;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WordSet {
@@ -90,7 +90,7 @@ pub fn probe_tokens(content: &str, df: impl Fn(&str) -> u64) -> Option<Vec<Strin
 /// first `max`: the newest takes the place that the best of its group has earned.
 pub(super) fn keep_newest(ranked: &[&Candidate], max: usize) -> Vec<Fate> {
     let mut fates = vec![Fate::BeyondLimit; ranked.len()];
-    let set = |candidate: &&Candidate| WordSet::new(head(&candidate.content, MAX_CONTENT_BYTES));
+    let set = |candidate: &&Candidate| WordSet::new(first_bytes(&candidate.content, MAX_CONTENT_BYTES));
     let sets: Vec<WordSet> = ranked.iter().map(set).collect();
     let mut chosen = 0;
     for best in 0..ranked.len() {

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::query::{RecallQuery, head};
+use super::query::RecallQuery;
 use super::tokens::{each_word, words};
 use super::weights::{self, MAX_TEXT_BYTES};
+use crate::text::first_bytes;
 
 /// The longest run of path segments that is told apart.
 const MAX_SEGMENTS: usize = 5;
@@ -37,12 +38,12 @@ pub(super) struct Mentions {
 impl Mentions {
     pub(super) fn new(query: &RecallQuery) -> Self {
         let mut mentions = Self { sequence: " ".to_owned(), ..Self::default() };
-        let title = head(&query.title, MAX_TEXT_BYTES);
+        let title = first_bytes(&query.title, MAX_TEXT_BYTES);
         each_word(title, |word| {
             mentions.title.insert(word.to_owned());
         });
         mentions.read(title);
-        mentions.read(head(&query.text, MAX_TEXT_BYTES));
+        mentions.read(first_bytes(&query.text, MAX_TEXT_BYTES));
         query.shown_files().for_each(|file| mentions.read(file));
         mentions.read(query.shown_failure());
         mentions

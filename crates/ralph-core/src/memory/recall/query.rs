@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::tokens::{each_token, is_everyday};
 use super::weights::{self, LOOKUP_BUDGET, LOOKUP_TERMS, MAX_FAILURE_BYTES, MAX_TERMS, MAX_TEXT_BYTES};
 use super::{Corpus, idf};
+use crate::text::first_bytes;
 
 /// What learnings are looked for with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl RecallQuery {
     pub(super) fn shown_files(&self) -> impl Iterator<Item = &str> {
         let mut room = MAX_TEXT_BYTES;
         self.files.iter().map(move |file| {
-            let file = head(file, room);
+            let file = first_bytes(file, room);
             room -= file.len();
             file
         })
@@ -77,8 +78,8 @@ pub fn terms(query: &RecallQuery) -> Vec<Term> {
         position += 1.0;
     };
     // The description often begins with the title; then the title is not counted twice.
-    let text = head(&query.text, MAX_TEXT_BYTES);
-    let title = head(&query.title, MAX_TEXT_BYTES);
+    let text = first_bytes(&query.text, MAX_TEXT_BYTES);
+    let title = first_bytes(&query.title, MAX_TEXT_BYTES);
     if !text.starts_with(title) {
         each_token(title, |token| fading(token, TermKind::Text));
     }
@@ -87,7 +88,7 @@ pub fn terms(query: &RecallQuery) -> Vec<Term> {
         each_token(file, |token| add(token, 1.0, TermKind::File));
     }
     let category = query.error_category.as_deref().unwrap_or_default();
-    for text in [query.shown_failure(), &head(category, MAX_TEXT_BYTES).replace('_', " ")] {
+    for text in [query.shown_failure(), &first_bytes(category, MAX_TEXT_BYTES).replace('_', " ")] {
         each_token(text, |token| add(token, weights::QUERY_FAILURE, TermKind::Failure));
     }
     for term in found.values_mut() {
@@ -155,10 +156,6 @@ fn everyday(token: &str) -> u64 {
 
 pub(super) fn heavier(a: f64, b: f64) -> Ordering {
     b.total_cmp(&a)
-}
-
-pub(super) fn head(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
 /// The documents that have the most of what is looked for, best first, of equal ones the one indexed later.

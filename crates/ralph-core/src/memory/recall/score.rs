@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use super::duplicates::keep_newest;
 use super::mentions::{Mentions, TagMatch};
-use super::query::{RecallQuery, TermKind, head, heavier, most_telling, terms};
+use super::query::{RecallQuery, TermKind, heavier, most_telling, terms};
 use super::tokens::{each_token, words};
 use super::upkeep::{record, withheld};
 use super::weights::{self, MAX_CONTENT_BYTES, MAX_TAGS};
 use super::{Candidate, Corpus, Fate, Ranked, RecallPolicy, ScoreParts, Scored, as_f64};
+use crate::text::first_bytes;
 
 const DAY_MS: f64 = 86_400_000.0;
 
@@ -105,7 +106,7 @@ fn document(candidate: &Candidate, numbers: &HashMap<&str, usize>) -> Document {
     let mut frequencies = vec![0.0; numbers.len()];
     let mut read = |text: &str, weight: f64| {
         let mut tokens = 0.0;
-        each_token(head(text, MAX_CONTENT_BYTES), |token| {
+        each_token(first_bytes(text, MAX_CONTENT_BYTES), |token| {
             tokens += 1.0;
             if let Some(number) = numbers.get(token) {
                 frequencies[*number] += weight;
@@ -179,7 +180,8 @@ impl<'c> Tags<'c> {
         let mut of = Vec::new();
         for candidate in candidates {
             let mut own = Vec::new();
-            let tags = candidate.tags.iter().take(MAX_TAGS).map(|tag| head(tag.trim(), MAX_CONTENT_BYTES));
+            let tags =
+                candidate.tags.iter().take(MAX_TAGS).map(|tag| first_bytes(tag.trim(), MAX_CONTENT_BYTES));
             for tag in tags.filter(|tag| !tag.is_empty()) {
                 let number = *numbers.entry(tag.to_lowercase()).or_insert_with(|| {
                     names.push(tag);
@@ -271,7 +273,7 @@ fn add_error_category(query: &RecallQuery, candidates: &[Candidate], parts: &mut
 
 /// `test_failure`, `test-failure` and `Test failure` are one category.
 fn category_words(category: &str) -> Vec<String> {
-    words(&head(category, MAX_CONTENT_BYTES).replace('_', " "))
+    words(&first_bytes(category, MAX_CONTENT_BYTES).replace('_', " "))
 }
 
 /// Full for what was learned now, half after the half-life, and nothing odd for a clock that was wrong.

@@ -15,8 +15,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct UpkeepPolicy {
     /// With more active learnings than this, near-duplicates are merged.
     pub merge_above: u64,
+    /// A learning that is older than this, and was not shown for the time below, is archived.
     pub prune_age: Duration,
-    /// … and was not shown for this long is archived.
     pub prune_unused: Duration,
 }
 
@@ -37,7 +37,6 @@ impl UpkeepPolicy {
 /// More tags than this are not carried over: a learning about everything is about nothing.
 const MOST_TAGS: usize = 1000;
 
-/// Learnings to be joined into one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Merge {
     /// The one whose text is kept, then the others.

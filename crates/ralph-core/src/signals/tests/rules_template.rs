@@ -20,7 +20,7 @@ fn full() -> String {
         verify => "cargo test\nTASK_COMPLETE",
         files => ["src/a.rs", "src/b.rs"],
         recovery => true,
-        changes => crate::signals::plan_request_instructions(),
+        changes => crate::signals::PLAN_REQUEST_INSTRUCTIONS,
     })
 }
 

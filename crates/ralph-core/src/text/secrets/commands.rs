@@ -22,6 +22,8 @@ enum Source {
     Flag(&'static str, &'static str),
     /// A pattern whose first group is the secret.
     Around(&'static str),
+    /// The same for `-u user:password`, which may also be the ids of a user and a group.
+    User(&'static str),
     /// The same, but many a word stands there, so that the secret has to look like one.
     Prose(&'static str),
 }
@@ -59,9 +61,11 @@ static PLACES: [Place; 25] = [
     flag(&["openssl "], "openssl enc", "-k "),
     flag(&["configure set "], "aws", "set [a-z0-9.-]{0,40}aws_(?:secret_access_key|session_token) "),
     flag(&["authtoken "], "ngrok", "(?:add-)?authtoken "),
-    around(
+    place(
         &["-u ", "-u=", "-user", "--auth"],
-        r#"(?:^|[ \t\r\n"'=(,])(?:-u|--user|--proxy-user|--auth)[ =]["']?[A-Za-z0-9_.@%+-]{1,64}:([!-~&&[^"'`]]{3,})"#,
+        Source::User(
+            r#"(?:^|[ \t\r\n"'=(,])(?:-u|--user|--proxy-user|--auth)[ =]["']?[A-Za-z0-9_.@%+-]{1,64}:([!-~&&[^"'`]]{3,})"#,
+        ),
     ),
     around(
         &["| docker login", "| podman login", "| helm registry"],
@@ -113,7 +117,7 @@ impl Place {
             Source::Flag(programs, flag) => pattern(&format!(
                 r#"\b(?:{programs}) (?:[^\n|;&]*? )?{flag}["']?([!-~&&[^"'`-]][!-~&&[^"'`]]{{2,}})"#
             )),
-            Source::Around(source) | Source::Prose(source) => pattern(source),
+            Source::Around(source) | Source::User(source) | Source::Prose(source) => pattern(source),
         };
         self.pattern.get_or_init(compile).as_ref()
     }
@@ -135,15 +139,17 @@ impl Place {
     }
 
     fn is_secret(&self, secret: &str, groups: &Captures<'_>) -> bool {
-        let number = secret.bytes().all(|b| b.is_ascii_digit());
-        // `docker run -u node:node` names a user and a group.
-        let repeated = groups.get(0).is_some_and(|all| {
-            let twice = format!("{secret}:{secret}");
-            let words = |b: &u8| b" \"'=(,".contains(b);
-            all.as_bytes().rsplit(words).next() == Some(twice.as_bytes())
-        });
-        let looks_so = !matches!(self.source, Source::Prose(_)) || is_no_wording(secret);
-        looks_so && !number && !repeated && !is_stand_in(secret) && !secret.contains(MASK)
+        let may_be = match self.source {
+            Source::Flag(..) | Source::Around(_) => true,
+            // `docker run -u node:node` names a user and a group.
+            Source::User(_) => {
+                let number = secret.bytes().all(|b| b.is_ascii_digit());
+                let twice = format!("{secret}:{secret}");
+                !number && !groups.get(0).is_some_and(|all| all.as_bytes().ends_with(twice.as_bytes()))
+            }
+            Source::Prose(_) => is_no_wording(secret),
+        };
+        may_be && !is_stand_in(secret) && !secret.contains(MASK)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Secrets known by their value: what stands in variables and settings with secret-looking names.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
@@ -9,6 +8,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::MASK;
 use super::named::is_stand_in;
+use crate::text::first_chars;
 
 /// Shorter values are too likely to occur by chance.
 const MIN_CHARS: usize = 8;
@@ -58,7 +58,6 @@ pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
 
 /// Whether masking every occurrence of a value hides a secret rather than a word: it has to be long
 /// enough and no plain word or name, number, path or address.
-#[must_use]
 pub fn is_worth_masking(value: &str) -> bool {
     value.chars().count() >= MIN_CHARS
         && !value.contains(MASK)
@@ -117,34 +116,18 @@ fn is_plain_word(part: &str) -> bool {
 
 /// The ways in which a value may be written.
 fn forms(value: &str) -> impl Iterator<Item = String> {
-    let value: String = value.chars().take(MAX_CHARS).collect();
-    let json = json_escaped(&value).into_owned();
+    let value = first_chars(value, MAX_CHARS).to_owned();
+    let json = value.replace('\\', "\\\\").replace('"', "\\\"");
+    let percent = |byte: u8| match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    let address: String = value.bytes().map(percent).collect();
     // The last bytes share a digit with what follows them, so only whole groups of three are certain.
     let whole = value.as_bytes().chunks_exact(3);
     let base64: String = whole.flat_map(base64).map(char::from).collect();
-    [percent_encoded(&value), json, base64, value]
-        .into_iter()
-        .filter(|form| form.chars().count() >= MIN_CHARS)
-}
-
-fn json_escaped(value: &str) -> Cow<'_, str> {
-    match value.contains(['"', '\\']) {
-        true => Cow::Owned(value.replace('\\', "\\\\").replace('"', "\\\"")),
-        false => Cow::Borrowed(value),
-    }
-}
-
-fn percent_encoded(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
+    let forms = [address, json, base64, value].into_iter();
+    forms.filter(|form| form.chars().count() >= MIN_CHARS)
 }
 
 fn base64(three: &[u8]) -> [u8; 4] {

@@ -24,22 +24,16 @@ const ROUNDS: usize = 4;
 
 /// `text` with every secret replaced by [`MASK`]: those in a common shape, those that a name or a
 /// command gives away, and the values given to [`remember_secrets`]. Masked text stays as it is.
-#[must_use]
 pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     for _ in 0..ROUNDS {
-        match mask_once(&masked) {
-            Some(again) => masked = Cow::Owned(again),
-            None => break,
+        let found = find(&masked);
+        if found.is_empty() {
+            break;
         }
+        masked = Cow::Owned(replaced(&masked, found));
     }
     masked
-}
-
-/// One round; `None` where nothing was found.
-fn mask_once(text: &str) -> Option<String> {
-    let found = find(text);
-    (!found.is_empty()).then(|| replaced(text, found))
 }
 
 /// Where secrets stand; parts of them may be found more than once.
@@ -111,11 +105,11 @@ const LINES_BYTES: usize = 2048;
 #[derive(Debug, Default)]
 pub struct StreamMask {
     before: String,
+    start: pem::Start,
 }
 
 impl StreamMask {
     /// The next piece (whole lines, the last without its end) without its secrets.
-    #[must_use]
     pub fn mask(&mut self, piece: &str) -> String {
         let start = self.before.len();
         self.before.push_str(piece);
@@ -123,12 +117,13 @@ impl StreamMask {
             .into_iter()
             .filter(|range| range.end > start)
             .map(|range| range.start.saturating_sub(start)..range.end - start);
-        let masked = replaced(piece, inside.collect());
+        let mut inside: Vec<Range<usize>> = inside.collect();
+        self.start.find(piece, &mut inside);
+        let masked = replaced(piece, inside);
         self.forget();
         mask_secrets(&masked).into_owned()
     }
 
-    /// Drops what the next piece has nothing to do with.
     fn forget(&mut self) {
         self.before.push('\n');
         let near = self.before.len().saturating_sub(LINES_BYTES);
@@ -141,6 +136,6 @@ impl StreamMask {
 }
 
 #[cfg(test)]
-mod labelled;
+mod labelled_tests;
 #[cfg(test)]
 mod tests;

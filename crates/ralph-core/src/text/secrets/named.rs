@@ -168,19 +168,18 @@ fn assigned_secret(text: &str, start: usize, end: usize) -> Option<Range<usize>>
     let closed = closed.strip_prefix(']').unwrap_or(closed);
     let before = closed.trim_start_matches([' ', '\t', '*']);
     let is_flag = word.starts_with('-') && rest.starts_with(' ') && !before.starts_with('-');
-    let (after, separator) = if let Some(after) = before.strip_prefix(":=") {
-        (after, ':')
-    } else if let Some(after) = before.strip_prefix("=>") {
-        (after, ':')
-    } else if let Some(after) = before.strip_prefix('=').filter(|t| !t.starts_with(['=', '~'])) {
-        (after, '=')
-    } else if let Some(after) = before.strip_prefix(':').filter(|t| !t.starts_with([':', '?'])) {
-        (after, ':')
-    } else if is_flag {
-        (before, ' ')
-    } else {
-        return None;
-    };
+    // Each sign of an assignment, what it counts as, and what makes another sign of it.
+    let signs = [
+        (":=", ':', [' '; 0].as_slice()),
+        ("=>", ':', &[]),
+        ("=", '=', &['=', '~']),
+        (":", ':', &[':', '?']),
+    ];
+    let assigned = signs.iter().find_map(|(sign, kind, others)| {
+        let after = before.strip_prefix(sign)?;
+        (!after.starts_with(*others)).then_some((after, *kind))
+    });
+    let (after, separator) = assigned.or_else(|| is_flag.then_some((before, ' ')))?;
     let name = name_kind(word).or_else(|| query_kind(text, start, word))?;
     let value = after.trim_start_matches([' ', '\t', '*']);
     let tight = separator == '=' && before.len() == closed.len() && value.len() == after.len();
@@ -191,7 +190,9 @@ fn assigned_secret(text: &str, start: usize, end: usize) -> Option<Range<usize>>
     }
     let opened = value.trim_start_matches(['\\', '"', '\'', '`']);
     let from = text.len() - opened.len();
-    let style = if tight { Style::Tight } else { Style::Loose };
+    // After a flag stands a value and no sentence, so that a number is one, too.
+    let is_number = value.starts_with(|c: char| c.is_ascii_digit()) && separator == ' ';
+    let style = if tight || is_number { Style::Tight } else { Style::Loose };
     // Its beginning decides, so that one long run of names and separators costs little.
     let value = bare(opened.get(..opened.floor_char_boundary(JUDGED_BYTES))?);
     let after = opened.get(value.len()..)?;

@@ -84,6 +84,45 @@ fn is_key_line(line: &str) -> bool {
     line.len() <= LINE_BYTES && KEY_LINE.as_ref().is_some_and(|key| key.is_match(line.as_bytes()))
 }
 
+/// The first line of what may be the rest of a key: as long as the lines of a key are, and of all kinds of characters.
+fn is_full_line(line: &str) -> bool {
+    let line = line.trim().as_bytes();
+    let has = |kind: fn(&u8) -> bool| line.iter().any(kind);
+    let is_base64 = line.iter().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(b));
+    let is_mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    (48..=80).contains(&line.len()) && is_base64 && is_mixed
+}
+
+/// Which part of a stream is read: its beginning may be the rest of a key, whose own beginning was dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Start {
+    #[default]
+    Beginning,
+    InKey,
+    Over,
+}
+
+impl Start {
+    /// The lines of the next piece that may be the rest of a key.
+    pub(super) fn find(&mut self, piece: &str, found: &mut Vec<Range<usize>>) {
+        let mut at = 0;
+        for line in piece.split_inclusive('\n') {
+            // Ralph's note of what was dropped comes before the rest.
+            let is_note = *self == Self::Beginning && line.starts_with('[');
+            *self = match self {
+                Self::InKey if is_key_line(line) => Self::InKey,
+                Self::Beginning if is_full_line(line) => Self::InKey,
+                Self::Beginning if is_note => Self::Beginning,
+                _ => Self::Over,
+            };
+            if *self == Self::InKey {
+                found.extend(trimmed(piece, at..at + line.len()));
+            }
+            at += line.len();
+        }
+    }
+}
+
 /// Where the key begins that `text` ends in the middle of, as far as can be told.
 pub(super) fn open_at(text: &str) -> Option<usize> {
     let near = text.floor_char_boundary(text.len().saturating_sub(BLOCK_BYTES));

@@ -3,9 +3,9 @@
 use super::{StreamMask, mask_secrets};
 
 /// One kind a line, its secrets between « and ». See [`spelled_out`] for the rest of the notation.
-const SECRETS: &str = include_str!("labelled/secrets.txt");
+const SECRETS: &str = include_str!("labelled_secrets.txt");
 /// One harmless text a line.
-const HARMLESS: &str = include_str!("labelled/harmless.txt");
+const HARMLESS: &str = include_str!("labelled_harmless.txt");
 
 /// A line of the set as text: `⏎` is a line end, `{20}` so many letters and digits, `{hex 20}` and `{HEX 20}` so
 /// many hexadecimal digits. So nothing in the set is a key by anybody's reading.
@@ -62,10 +62,8 @@ fn cap_10_every_labelled_kind_of_secret_is_masked() {
         let mut mask = StreamMask::default();
         let by_line: Vec<String> = line.lines().map(|line| mask.mask(line)).collect();
         for (way, shown) in [("whole", whole), ("line by line", by_line.join("\n"))] {
-            // Nobody sees the end of a key before its beginning but in the tail of an output.
-            let lost = way == "line by line" && kind == "pem without beginning";
             let leaks = secrets.iter().any(|secret| leaks(&shown, secret));
-            if !lost && (leaks || !shown.contains("[masked]")) {
+            if leaks || !shown.contains("[masked]") {
                 leaked.push((kind, way, shown));
             }
         }
