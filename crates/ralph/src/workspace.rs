@@ -20,9 +20,8 @@ use ralph_core::store::{
     Absent, BreakerState, Patience, PlanCounts, RunRow, Store, StoreError, rescued, rescued_since,
     restore_command,
 };
-use ralph_core::text::shell_word;
 
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, shell_path};
 use crate::commands::trust;
 use crate::settings::{Count, Settings};
 use crate::{interrupts, output};
@@ -114,11 +113,10 @@ impl Workspace {
             copy.display()
         );
         let restore = restore_command(&copy, &path, now());
-        let word = shell_word(&copy.display().to_string());
         Some(
             CommandError::environment(message)
                 .hint(format_args!("restore it: {restore}"))
-                .hint(format_args!("or keep the current plan: rm {word}")),
+                .hint(format_args!("or keep the current plan: rm {}", shell_path(&copy))),
         )
     }
 

@@ -22,7 +22,8 @@ use super::Cli;
 use crate::command_error::CommandResult;
 use crate::output;
 use crate::secrets::shown_words;
-use crate::settings::{AGENT_FIELDS, KEYS, Settings};
+use crate::settings::edit::Name;
+use crate::settings::{AGENT_FIELDS, KEYS, Key, Settings};
 use crate::workspace::find;
 
 /// Candidates that stand for paths, which the shell itself completes. No argument can contain a NUL.
@@ -230,9 +231,8 @@ impl Project {
                 "run.agent" | "run.fallback" => self.agents(),
                 "run.model" => self.models(),
                 name => {
-                    let name = name.split_once('.');
-                    let kind = name.and_then(|(section, name)| Settings::kind(section, name));
-                    plain(&kind.map(|kind| kind.choices()).unwrap_or_default())
+                    let key = Name::parse(name).and_then(|name| Key::named(&name));
+                    plain(&key.map(|key| key.kind.choices()).unwrap_or_default())
                 }
             },
             Names::Strategies => plain(&Strategy::ALL.map(Strategy::as_str)),

@@ -14,7 +14,7 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::secrets::{shown, shown_words};
 use crate::settings::edit::{self, Name};
-use crate::settings::{AGENT_FIELDS, AgentSettings, Settings, Source, format_name, nearest};
+use crate::settings::{AGENT_FIELDS, AgentSettings, Key, Settings, Source, format_name, nearest};
 use crate::ui::table::Table;
 use crate::workspace::{find, find_settings};
 
@@ -358,12 +358,8 @@ fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
 
 /// A name that can be set. Agents that are not there yet can get settings.
 fn known_name(setting: &str, settings: &Settings) -> Result<Name, CommandError> {
-    let rows = rows(settings);
-    let is_field =
-        |name: &Name| name.agent().is_some() && AGENT_FIELDS.iter().any(|field| field.name == name.key);
-    let is_known = |name: &Name| is_field(name) || rows.iter().any(|row| row.name() == setting);
-    let name = Name::parse(setting).filter(is_known);
-    name.ok_or_else(|| unknown(setting, &rows))
+    let name = Name::parse(setting).filter(|name| Key::named(name).is_some());
+    name.ok_or_else(|| unknown(setting, &rows(settings)))
 }
 
 fn value_text(settings: &Settings, setting: &str) -> Option<String> {

@@ -139,13 +139,9 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
     }
 }
 
-/// Add a task and print its id.
-///
-/// Wherever a command takes a task, you can use its id or its key.
+/// What `task add` and `task edit` can say of a task.
 #[derive(Debug, clap::Args)]
-pub struct AddArgs {
-    /// What to do, in one line.
-    title: String,
+pub struct Fields {
     /// What to do, in full; `-` reads it from stdin.
     #[arg(short, long, value_name = "TEXT")]
     description: Option<String>,
@@ -158,18 +154,15 @@ pub struct AddArgs {
     /// The parent task.
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
-    /// A task that must be done first; can be repeated.
-    #[arg(long, value_name = "ID")]
-    after: Vec<String>,
     /// The gate: a command that exits 0 only if the task is done.
     #[arg(long, value_name = "CMD")]
     verify: Option<String>,
     /// The files that the task is about.
     #[arg(long, value_name = "A,B")]
     files: Option<String>,
-    /// The priority; lower numbers run first.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    priority: i64,
+    /// The priority, 0 unless you set it; lower numbers run first.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i64>,
     /// The model to use for this task.
     #[arg(long)]
     model: Option<String>,
@@ -179,29 +172,68 @@ pub struct AddArgs {
     /// The commit message, if Ralph commits.
     #[arg(long, value_name = "MESSAGE")]
     commit: Option<String>,
+}
+
+impl Fields {
+    /// What they change. An empty text clears a field.
+    fn edit(self, workspace: &Workspace) -> Result<TaskEdit, CommandError> {
+        let key = |text| cleared(text).as_deref().map(Key::parse).transpose();
+        let phase = |text| cleared(text).as_deref().map(Phase::parse).transpose();
+        let parent = |name| {
+            let parent = workspace.optional_task(cleared(name).as_deref())?;
+            Ok::<_, CommandError>(parent.map(|task| task.id))
+        };
+        Ok(TaskEdit {
+            description: self.description.map(|text| input::argument(text, "description")).transpose()?,
+            key: self.key.map(key).transpose()?,
+            phase: self.phase.map(phase).transpose()?,
+            parent: self.parent.map(parent).transpose()?,
+            verify: self.verify.map(cleared),
+            files: self.files.as_deref().map(words),
+            priority: self.priority,
+            model: self.model.map(|name| model(workspace, name)),
+            done_when: self.done_when.map(cleared),
+            commit: self.commit.map(cleared),
+            ..TaskEdit::default()
+        })
+    }
+}
+
+/// Add a task and print its id.
+///
+/// Wherever a command takes a task, you can use its id or its key.
+#[derive(Debug, clap::Args)]
+pub struct AddArgs {
+    /// What to do, in one line.
+    title: String,
+    #[command(flatten)]
+    fields: Fields,
+    /// A task that must be done first; can be repeated.
+    #[arg(long, value_name = "ID")]
+    after: Vec<String>,
     /// Print the task as JSON.
     #[arg(long)]
     json: bool,
 }
 
 fn add(workspace: &mut Workspace, args: AddArgs) -> CommandResult {
-    let parent = workspace.optional_task(args.parent.as_deref())?;
     let after = args.after.iter().flat_map(|names| words(names));
     let after = after.map(|name| workspace.task(&name).map(|task| task.id));
-    let description = args.description.map(|text| input::argument(text, "description")).transpose()?;
+    let after = after.collect::<Result<_, _>>()?;
+    let fields = args.fields.edit(workspace)?;
     let new = NewTask {
         title: title(&args.title)?,
-        description: description.unwrap_or_default(),
-        key: args.key.as_deref().map(Key::parse).transpose()?,
-        phase: args.phase.as_deref().map(Phase::parse).transpose()?,
-        parent: parent.map(|task| task.id),
-        after: after.collect::<Result<_, _>>()?,
-        verify: args.verify.and_then(cleared),
-        files: args.files.as_deref().map(words).unwrap_or_default(),
-        priority: args.priority,
-        model: args.model.and_then(|name| model(workspace, name)),
-        done_when: args.done_when.and_then(cleared),
-        commit: args.commit.and_then(cleared),
+        description: fields.description.unwrap_or_default(),
+        key: fields.key.flatten(),
+        phase: fields.phase.flatten(),
+        parent: fields.parent.flatten(),
+        after,
+        verify: fields.verify.flatten(),
+        files: fields.files.unwrap_or_default(),
+        priority: fields.priority.unwrap_or_default(),
+        model: fields.model.flatten(),
+        done_when: fields.done_when.flatten(),
+        commit: fields.commit.flatten(),
         ..NewTask::default()
     };
     let id = workspace.store.add_task(&new, now(), &mut random)?;
@@ -231,60 +263,14 @@ pub struct EditArgs {
     /// New title.
     #[arg(long)]
     title: Option<String>,
-    /// New description; `-` reads it from stdin.
-    #[arg(short, long, value_name = "TEXT")]
-    description: Option<String>,
-    /// New key.
-    #[arg(long)]
-    key: Option<String>,
-    /// New phase.
-    #[arg(long, value_name = "N")]
-    phase: Option<String>,
-    /// New parent task.
-    #[arg(long, value_name = "ID")]
-    parent: Option<String>,
-    /// New gate.
-    #[arg(long, value_name = "CMD")]
-    verify: Option<String>,
-    /// New files.
-    #[arg(long, value_name = "A,B")]
-    files: Option<String>,
-    /// New priority; lower numbers run first.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    priority: Option<i64>,
-    /// New model.
-    #[arg(long)]
-    model: Option<String>,
-    /// New description of when the task is done.
-    #[arg(long, value_name = "TEXT")]
-    done_when: Option<String>,
-    /// New commit message.
-    #[arg(long, value_name = "MESSAGE")]
-    commit: Option<String>,
+    #[command(flatten)]
+    fields: Fields,
 }
 
 fn edit(workspace: &mut Workspace, args: EditArgs) -> CommandResult {
     let task = workspace.task(&args.task)?;
-    let key = |text| cleared(text).as_deref().map(Key::parse).transpose();
-    let phase = |text| cleared(text).as_deref().map(Phase::parse).transpose();
-    let parent = |name| {
-        let parent = workspace.optional_task(cleared(name).as_deref())?;
-        Ok::<_, CommandError>(parent.map(|task| task.id))
-    };
-    let edit = TaskEdit {
-        title: args.title.as_deref().map(title).transpose()?,
-        description: args.description.map(|text| input::argument(text, "description")).transpose()?,
-        key: args.key.map(key).transpose()?,
-        phase: args.phase.map(phase).transpose()?,
-        parent: args.parent.map(parent).transpose()?,
-        verify: args.verify.map(cleared),
-        files: args.files.as_deref().map(words),
-        priority: args.priority,
-        model: args.model.map(|name| model(workspace, name)),
-        done_when: args.done_when.map(cleared),
-        commit: args.commit.map(cleared),
-        ..TaskEdit::default()
-    };
+    let title = args.title.as_deref().map(title).transpose()?;
+    let edit = TaskEdit { title, ..args.fields.edit(workspace)? };
     if edit.is_empty() {
         return Err(CommandError::usage("nothing to change")
             .hint("pass an option such as --title or --verify; see `ralph task edit --help`"));

@@ -202,3 +202,12 @@ impl OpenRun {
         RunEvent::new(self.started.seq + 1, now, &self.started.run_id, kind)
     }
 }
+
+/// What the settings make of notifications.
+#[cfg(test)]
+pub fn described(settings: &Settings) -> String {
+    let channels = channels(settings, std::path::Path::new("/"));
+    let names: Vec<&str> = channels.iter().map(|channel| channel.name).collect();
+    let on = settings.notify.on.value.clone();
+    format!("{names:?} {:?} {:?}", webhook::Webhook::of(settings), News::new(on))
+}
