@@ -11,6 +11,13 @@ use serde::Serialize;
 
 use crate::command_error::CommandResult;
 
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Json {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// The first write that failed, but for a reader that left: it has what it wanted.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 

@@ -302,6 +302,11 @@ impl Settings {
         Ok(settings)
     }
 
+    fn find(&self, section: &str, name: &str) -> Option<&dyn AnySetting> {
+        let mut all = self.all();
+        all.find(|(key, _)| (key.section, key.name) == (section, name)).map(|(_, setting)| setting)
+    }
+
     pub fn agent_source(&self, agent: &str, field: &str) -> Source {
         let line = self.agent_fields.get(agent).and_then(|fields| fields.get(field));
         line.map_or(Source::Default, |line| Source::File { line: *line })

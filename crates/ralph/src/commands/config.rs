@@ -11,7 +11,7 @@ use toml_edit::ser::ValueSerializer;
 
 use super::run::Crew;
 use crate::command_error::{CommandError, CommandResult};
-use crate::output;
+use crate::output::{self, Json};
 use crate::secrets::{shown, shown_words};
 use crate::settings::edit::{self, Name};
 use crate::settings::{AGENT_FIELDS, AgentSettings, Key, Settings, Source, format_name, nearest};
@@ -68,11 +68,7 @@ pub enum Command {
         json: bool,
     },
     /// Print the path of the settings file.
-    Path {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Path(Json),
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
@@ -88,10 +84,10 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         }
         Command::Set { setting, value, json } => set(&File::read(dir)?, setting, value, *json),
         Command::Unset { setting, json } => unset(&File::read(dir)?, setting, *json),
-        Command::Path { json } => {
+        Command::Path(args) => {
             let path = find(dir)?.config();
             let document = json!({ "path": path, "exists": path.exists() });
-            output::print(*json, &document, || {
+            output::print(args.json, &document, || {
                 output::line(path.display());
                 if !path.exists() {
                     output::note(
