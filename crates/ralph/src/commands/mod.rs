@@ -22,7 +22,6 @@ pub mod run;
 pub mod stats;
 pub mod status;
 pub mod task;
-mod task_tree;
 pub mod trust;
 
 use std::path::PathBuf;
