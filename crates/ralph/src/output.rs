@@ -70,7 +70,6 @@ pub fn field(label: &str, value: impl std::fmt::Display) {
     line(format_args!("{label:<10} {value}"));
 }
 
-/// Prints bytes as they are, whatever they are.
 pub fn bytes(bytes: &[u8]) {
     let mut out = io::stdout().lock();
     written(out.write_all(bytes).and_then(|()| out.flush()));
@@ -110,7 +109,6 @@ pub fn json(value: &impl Serialize) {
     end_line(document, out);
 }
 
-/// Prints one JSON document on one line.
 pub fn json_line(value: &impl Serialize) {
     let mut out = io::stdout().lock();
     let document = serde_json::to_writer(&mut out, value).map_err(io::Error::from);

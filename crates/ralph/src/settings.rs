@@ -40,7 +40,6 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of a setting's name: `run.model`, `agents.mine.models`.
     pub fn named(name: &Name) -> Option<&'static Self> {
         match name.agent() {
             Some(_) => AGENT_FIELDS.iter().find(|key| key.name == name.key),
@@ -98,7 +97,6 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// Every setting in the order of documentation.
             pub fn all(&self) -> impl Iterator<Item = (&'static Key, &dyn AnySetting)> {
                 let settings: Vec<&dyn AnySetting> = vec![$($( &self.$section.$name, )+)+];
                 KEYS.iter().zip(settings)

@@ -64,8 +64,7 @@ impl Workspace {
         let project = find(dir)?;
         let path = project.database();
         if READ_ONLY.load(Ordering::Relaxed) {
-            let store = Store::open_read_only(&path)?;
-            return Ok(Self::new(project, store));
+            return Ok(Self::new(project, Store::open_read_only(&path)?));
         }
         make_private(&project);
         let store = match Store::open_with(&path, Absent::Refuse, patience()) {
@@ -75,10 +74,7 @@ impl Workspace {
             }
             opened => opened,
         };
-        match store {
-            Ok(store) => Ok(Self::new(project, store)),
-            Err(error) => Err(not_opened(&project, error)),
-        }
+        Self::opened(project, store)
     }
 
     fn of(project: Project, absent: Absent) -> Result<Self, CommandError> {
@@ -90,7 +86,12 @@ impl Workspace {
             })?;
         }
         make_private(&project);
-        match Store::open_with(&project.database(), absent, patience()) {
+        let store = Store::open_with(&project.database(), absent, patience());
+        Self::opened(project, store)
+    }
+
+    fn opened(project: Project, store: Result<Store, StoreError>) -> Result<Self, CommandError> {
+        match store {
             Ok(store) => Ok(Self::new(project, store)),
             Err(error) => Err(not_opened(&project, error)),
         }
@@ -194,7 +195,6 @@ impl Workspace {
         Ok(())
     }
 
-    /// The run with this id.
     pub fn run(&self, id: &str) -> Result<RunRow, CommandError> {
         let run = self.store.run(&RunId::from_stored(id.trim()))?;
         run.ok_or_else(|| {

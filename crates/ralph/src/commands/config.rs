@@ -18,7 +18,6 @@ use crate::settings::{AGENT_FIELDS, AgentSettings, Key, Settings, Source, format
 use crate::ui::table::Table;
 use crate::workspace::{find, find_settings};
 
-/// The config commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Show the settings that differ from the default, and where each comes from.

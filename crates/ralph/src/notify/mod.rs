@@ -129,7 +129,6 @@ impl News {
         Self { on, ..Self::default() }
     }
 
-    /// The notice about an event, if it is wanted and new.
     fn of(&mut self, event: &RunEvent, place: &Place) -> Option<Notice> {
         if let EventKind::AttemptFinished(finished) = &event.kind {
             self.breaker &= finished.outcome != Outcome::Done;
@@ -184,7 +183,6 @@ impl OpenRun {
         Some(run)
     }
 
-    /// The end that could not be recorded.
     fn failed(self, error: &str, now: Timestamp) -> RunEvent {
         let duration = now.since(self.started.at);
         let kind = EventKind::RunFinished {

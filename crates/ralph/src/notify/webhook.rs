@@ -38,7 +38,6 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// The webhook of the settings, if there is one.
     pub fn of(settings: &Settings) -> Option<Self> {
         let notify = &settings.notify;
         let secret = notify.webhook_secret.as_ref();

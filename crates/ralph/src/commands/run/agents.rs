@@ -16,7 +16,6 @@ use crate::workspace::now;
 /// Characters of one argument that are shown.
 const SHOWN: usize = 200;
 
-/// The agents of the settings.
 pub struct Crew {
     /// Who works first.
     main: Agent,

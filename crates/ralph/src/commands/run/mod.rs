@@ -31,7 +31,6 @@ use crate::ui::format::counted;
 use crate::workspace::{Workspace, random};
 use crate::{interrupts, output};
 
-/// How many tasks a refusal names.
 const NAMED: usize = 20;
 
 /// Run agents over the plan, one fresh session per attempt, until every task is done.

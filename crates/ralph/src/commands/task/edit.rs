@@ -13,7 +13,6 @@ use crate::ui::lines;
 use crate::workspace::{Workspace, now, random};
 use crate::{input, output};
 
-/// What `task add` and `task edit` can say of a task.
 #[derive(Debug, clap::Args)]
 pub struct Fields {
     /// What to do, in full; `-` reads it from stdin.

@@ -23,7 +23,6 @@ use crate::ui::table::Table;
 use crate::workspace::{Workspace, now};
 use crate::{input, interrupts, output};
 
-/// The task commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     Add(edit::AddArgs),
