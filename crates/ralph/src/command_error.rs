@@ -31,6 +31,11 @@ pub fn print(message: &str, hints: &[String]) {
     }
 }
 
+/// A path as a word of a command line.
+pub fn shell_path(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
+
 pub fn unwritten(error: &io::Error) -> CommandError {
     CommandError::environment(format_args!("cannot write the output: {error}"))
         .hint("check the free space and the output's destination")
@@ -131,7 +136,7 @@ impl From<StoreError> for CommandError {
             E::Vanished { .. } => "run `ralph status` to see whether a copy was saved and how to restore it",
             E::Locked { path } => &format!(
                 "find the process that holds the lock with `fuser {}`, stop it or wait, then retry",
-                shell_word(&path.display().to_string())
+                shell_path(path)
             ),
             E::DiskFull { .. } => {
                 "free some disk space, then run `ralph run` again; it recovers an unfinished attempt"

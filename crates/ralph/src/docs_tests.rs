@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph_core::agent::AgentKind;
 use ralph_core::exit::RunExit;
 
-use crate::settings::{AGENT_FIELDS, FORMATS, Kind, Settings};
+use crate::settings::{AGENT_FIELDS, Kind, Settings};
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -59,32 +58,12 @@ fn docs_settings_are_up_to_date() {
             write!(text, "\n## [{section}]\n\n| key | takes | default | what it does |\n|---|---|---|---|\n")
                 .unwrap();
         }
-        let takes = match setting.kind() {
-            Kind::Text => "string".to_owned(),
-            Kind::Count => "integer ≥ 1".to_owned(),
-            Kind::CountOrZero => "integer ≥ 0".to_owned(),
-            Kind::Number => "number".to_owned(),
-            Kind::Duration => "duration".to_owned(),
-            Kind::Flag => "true, false".to_owned(),
-            Kind::FlagOrPath => "true, false, path".to_owned(),
-            Kind::Choice(words) => words().join(", "),
-            Kind::Words => "list of names".to_owned(),
-            Kind::Choices(words) => format!("list of: {}", words().join(", ")),
-        };
-        let default = setting.shown_text().unwrap_or_default();
+        let (takes, default) = (takes(key.kind), setting.shown_text().unwrap_or_default());
         writeln!(text, "| `{}` | {takes} | {default} | {} |", key.name, key.doc).unwrap();
     }
     text.push_str("\n## [agents.NAME]\n\n| key | takes | what it does |\n|---|---|---|\n");
     for field in AGENT_FIELDS {
-        let takes = match field.name {
-            "kind" => AgentKind::ALL.map(AgentKind::as_str).join(", "),
-            "output" => FORMATS.map(|(name, _)| name).join(", "),
-            "price" => "table of models".into(),
-            "env" => "table".into(),
-            "skip_permissions" => "true, false".into(),
-            _ => "list".into(),
-        };
-        writeln!(text, "| `{}` | {takes} | {} |", field.name, field.doc).unwrap();
+        writeln!(text, "| `{}` | {} | {} |", field.name, takes(field.kind), field.doc).unwrap();
     }
     text.push_str(
         "\nThe agents `claude`, `codex`, `gemini` and `opencode` are built in; a table with one of these names changes its \
@@ -92,6 +71,23 @@ fn docs_settings_are_up_to_date() {
          every setting, with secrets masked.\n",
     );
     check("config.md", &text);
+}
+
+fn takes(kind: Kind) -> String {
+    match kind {
+        Kind::Text => "string".to_owned(),
+        Kind::Count => "integer ≥ 1".to_owned(),
+        Kind::CountOrZero => "integer ≥ 0".to_owned(),
+        Kind::Number => "number".to_owned(),
+        Kind::Duration => "duration".to_owned(),
+        Kind::Flag => "true, false".to_owned(),
+        Kind::FlagOrPath => "true, false, path".to_owned(),
+        Kind::Choice(words) => words().join(", "),
+        Kind::Words => "list of names".to_owned(),
+        Kind::Choices(words) => format!("list of: {}", words().join(", ")),
+        Kind::Arguments => "list of words".to_owned(),
+        Kind::Table(example) => format!("table: `{example}`"),
+    }
 }
 
 /// Every test named in docs/promises.md exists.

@@ -27,13 +27,18 @@ pub fn argument(text: String, what: &str) -> Result<String, CommandError> {
 /// More input is a mistake, such as a pipe without end.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-pub fn stdin() -> Result<Vec<u8>, CommandError> {
+fn stdin() -> Result<Vec<u8>, CommandError> {
     bounded(std::io::stdin()).map_err(|e| CommandError::environment(format_args!("cannot read stdin: {e}")))
 }
 
-/// All of a file that a person named. It may be a pipe.
-pub fn file(path: &Path) -> std::io::Result<Vec<u8>> {
-    bounded(std::fs::File::open(path)?)
+/// All of a file that a person named, or standard input where it is called `-`. It may be a pipe.
+pub fn file(dir: Option<&Path>, file: &Path) -> Result<Vec<u8>, CommandError> {
+    if file == Path::new("-") {
+        return stdin();
+    }
+    std::fs::File::open(start_dir(dir)?.join(file))
+        .and_then(bounded)
+        .map_err(|e| CommandError::usage(format_args!("cannot read {}: {e}", file.display())))
 }
 
 fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
@@ -77,14 +82,10 @@ impl Lines {
     pub fn read(dir: Option<&Path>, file: &Path) -> Result<Self, CommandError> {
         let stdin_given = file == Path::new("-");
         let name = if stdin_given { "stdin".to_owned() } else { file.display().to_string() };
-        let bytes = if stdin_given {
-            stdin()?
-        } else {
-            self::file(&start_dir(dir)?.join(file)).map_err(|e| {
-                CommandError::usage(format_args!("cannot read {name}: {e}"))
-                    .hint("pass a file with JSON lines, or `-` for stdin")
-            })?
-        };
+        let bytes = self::file(dir, file).map_err(|error| match stdin_given {
+            true => error,
+            false => error.hint("pass a file with JSON lines, or `-` for stdin"),
+        })?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self { name, text }),
             Err(error) => {

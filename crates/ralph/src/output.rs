@@ -11,6 +11,13 @@ use serde::Serialize;
 
 use crate::command_error::CommandResult;
 
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Json {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// The first write that failed, but for a reader that left: it has what it wanted.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
@@ -63,7 +70,6 @@ pub fn field(label: &str, value: impl std::fmt::Display) {
     line(format_args!("{label:<10} {value}"));
 }
 
-/// Prints bytes as they are, whatever they are.
 pub fn bytes(bytes: &[u8]) {
     let mut out = io::stdout().lock();
     written(out.write_all(bytes).and_then(|()| out.flush()));
@@ -103,7 +109,6 @@ pub fn json(value: &impl Serialize) {
     end_line(document, out);
 }
 
-/// Prints one JSON document on one line.
 pub fn json_line(value: &impl Serialize) {
     let mut out = io::stdout().lock();
     let document = serde_json::to_writer(&mut out, value).map_err(io::Error::from);

@@ -17,11 +17,11 @@ use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn};
 use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::model::Strategy;
 
-#[cfg(test)]
-pub use self::agents::FORMATS;
 pub use self::agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
 pub use self::changed_defaults::{defaults_revision, notices};
+use self::edit::Name;
 pub use self::load::{PREFIX, nearest};
+use self::types::SettingType;
 pub use self::types::{
     AgentsMd, AnySetting, Count, Kind, Rollback, Secret, Setting, Source, WebhookUrl, parse_duration,
     shown_url,
@@ -29,13 +29,23 @@ pub use self::types::{
 use crate::command_error::CommandError;
 use crate::notify::Occasion;
 
-const DEFAULT_AGENT: &str = "claude";
+pub const DEFAULT_AGENT: &str = "claude";
 
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     pub section: &'static str,
     pub name: &'static str,
+    pub kind: Kind,
     pub doc: &'static str,
+}
+
+impl Key {
+    pub fn named(name: &Name) -> Option<&'static Self> {
+        match name.agent() {
+            Some(_) => AGENT_FIELDS.iter().find(|key| key.name == name.key),
+            None => KEYS.iter().find(|key| [key.section] == *name.table && key.name == name.key),
+        }
+    }
 }
 
 /// Makes a struct of each section, the struct of all of them, and the lists of what is in it.
@@ -63,6 +73,7 @@ macro_rules! settings {
             Key {
                 section: stringify!($section),
                 name: stringify!($name),
+                kind: <$type as SettingType>::KIND,
                 doc: concat!($($doc),+).trim_ascii_start(),
             },
         )+)+];
@@ -86,7 +97,6 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// Every setting in the order of documentation.
             pub fn all(&self) -> impl Iterator<Item = (&'static Key, &dyn AnySetting)> {
                 let settings: Vec<&dyn AnySetting> = vec![$($( &self.$section.$name, )+)+];
                 KEYS.iter().zip(settings)
@@ -296,8 +306,9 @@ impl Settings {
         Ok(settings)
     }
 
-    pub fn kind(section: &str, name: &str) -> Option<Kind> {
-        Self::default().find_mut(section, name).map(|setting| setting.kind())
+    fn find(&self, section: &str, name: &str) -> Option<&dyn AnySetting> {
+        let mut all = self.all();
+        all.find(|(key, _)| (key.section, key.name) == (section, name)).map(|(_, setting)| setting)
     }
 
     pub fn agent_source(&self, agent: &str, field: &str) -> Source {
@@ -334,48 +345,32 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use proc_macro2::{TokenStream, TokenTree};
+    use ralph_core::store::Scope;
 
     use super::*;
+    use crate::commands::run::{Args, run_settings};
 
-    /// Adds every pair of names in the sources that reads like `section.key`, tests left out.
-    fn collect_reads(dir: &Path, found: &mut Vec<(String, String)>) {
-        for entry in std::fs::read_dir(dir).unwrap().flatten() {
-            let path = entry.path();
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if path.is_dir() {
-                collect_reads(&path, found);
-            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                let source = text.split("#[cfg(test)]\nmod ").next().unwrap();
-                collect_pairs(source.parse().unwrap(), found);
-            }
-        }
-    }
-
-    fn collect_pairs(tokens: TokenStream, found: &mut Vec<(String, String)>) {
-        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        for window in tokens.windows(3) {
-            if let [TokenTree::Ident(a), TokenTree::Punct(dot), TokenTree::Ident(b)] = window
-                && dot.as_char() == '.'
-            {
-                found.push((a.to_string(), b.to_string()));
-            }
-        }
-        for token in tokens {
-            if let TokenTree::Group(group) = token {
-                collect_pairs(group.stream(), found);
-            }
-        }
+    /// What runs and notifications make of the settings.
+    fn read(settings: &Settings) -> String {
+        let run = run_settings(settings, Scope::All, &Args::default());
+        format!("{run:?} {:?} {}", settings.team(), crate::notify::described(settings))
     }
 
     #[test]
-    fn every_setting_is_read_somewhere() {
-        let mut reads = Vec::new();
-        collect_reads(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut reads);
+    fn a_key_that_nothing_reads_changes_nothing() {
+        let mut before = Settings::default();
+        before.notify.webhook.value = Some(WebhookUrl("https://hooks.example/".to_owned()));
         for key in KEYS {
-            let name = (key.section.to_owned(), key.name.to_owned());
-            assert!(reads.contains(&name), "nothing reads {}.{}", key.section, key.name);
+            let mut after = before.clone();
+            let setting = after.find_mut(key.section, key.name).unwrap();
+            let default = setting.shown_text().unwrap_or_default();
+            let choice = key.kind.choices().into_iter().find(|word| **word != default);
+            let other = match key.kind {
+                Kind::Text | Kind::Words => "codex",
+                _ => choice.unwrap_or("97"),
+            };
+            setting.read(other, Source::Flag).unwrap();
+            assert_ne!(read(&after), read(&before), "nothing reads {}.{}", key.section, key.name);
         }
     }
 

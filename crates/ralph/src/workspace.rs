@@ -20,9 +20,8 @@ use ralph_core::store::{
     Absent, BreakerState, Patience, PlanCounts, RunRow, Store, StoreError, rescued, rescued_since,
     restore_command,
 };
-use ralph_core::text::shell_word;
 
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, shell_path};
 use crate::commands::trust;
 use crate::settings::{Count, Settings};
 use crate::{interrupts, output};
@@ -65,8 +64,7 @@ impl Workspace {
         let project = find(dir)?;
         let path = project.database();
         if READ_ONLY.load(Ordering::Relaxed) {
-            let store = Store::open_read_only(&path)?;
-            return Ok(Self::new(project, store));
+            return Ok(Self::new(project, Store::open_read_only(&path)?));
         }
         make_private(&project);
         let store = match Store::open_with(&path, Absent::Refuse, patience()) {
@@ -76,10 +74,7 @@ impl Workspace {
             }
             opened => opened,
         };
-        match store {
-            Ok(store) => Ok(Self::new(project, store)),
-            Err(error) => Err(not_opened(&project, error)),
-        }
+        Self::opened(project, store)
     }
 
     fn of(project: Project, absent: Absent) -> Result<Self, CommandError> {
@@ -91,7 +86,12 @@ impl Workspace {
             })?;
         }
         make_private(&project);
-        match Store::open_with(&project.database(), absent, patience()) {
+        let store = Store::open_with(&project.database(), absent, patience());
+        Self::opened(project, store)
+    }
+
+    fn opened(project: Project, store: Result<Store, StoreError>) -> Result<Self, CommandError> {
+        match store {
             Ok(store) => Ok(Self::new(project, store)),
             Err(error) => Err(not_opened(&project, error)),
         }
@@ -114,11 +114,10 @@ impl Workspace {
             copy.display()
         );
         let restore = restore_command(&copy, &path, now());
-        let word = shell_word(&copy.display().to_string());
         Some(
             CommandError::environment(message)
                 .hint(format_args!("restore it: {restore}"))
-                .hint(format_args!("or keep the current plan: rm {word}")),
+                .hint(format_args!("or keep the current plan: rm {}", shell_path(&copy))),
         )
     }
 
@@ -196,7 +195,6 @@ impl Workspace {
         Ok(())
     }
 
-    /// The run with this id.
     pub fn run(&self, id: &str) -> Result<RunRow, CommandError> {
         let run = self.store.run(&RunId::from_stored(id.trim()))?;
         run.ok_or_else(|| {

@@ -9,7 +9,7 @@ use ralph_core::store::BreakerState;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::facts::BreakerFacts;
-use crate::output;
+use crate::output::{self, Json};
 use crate::settings::build_agent;
 use crate::ui::{format, table};
 use crate::workspace::{Workspace, now};
@@ -18,26 +18,18 @@ use crate::workspace::{Workspace, now};
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Show whether the circuit breaker is open, and the number of consecutive failures.
-    Show {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Show(Json),
     /// Close the circuit breaker, clear the failure counts and make the tasks it blocked pending again.
-    Reset {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Reset(Json),
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     let (workspace, json) = match command {
-        Command::Show { json } => (Workspace::open_to_read(dir)?, *json),
-        Command::Reset { json } => {
+        Command::Show(args) => (Workspace::open_to_read(dir)?, args.json),
+        Command::Reset(args) => {
             let mut workspace = Workspace::open(dir)?;
             workspace.store.close_breaker(now())?;
-            (workspace, *json)
+            (workspace, args.json)
         }
     };
     let breaker = BreakerFacts::read(&workspace.store, &workspace.settings()?)?;
@@ -66,15 +58,7 @@ fn describe(breaker: &BreakerFacts) -> String {
     }
 }
 
-/// Show what the latest failures have in common and what to do about it.
-#[derive(Debug, clap::Args)]
-pub struct AnalyzeArgs {
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-pub fn analyze(dir: Option<&Path>, args: &AnalyzeArgs) -> CommandResult {
+pub fn analyze(dir: Option<&Path>, args: Json) -> CommandResult {
     let found = latest_failures(&Workspace::open_to_read(dir)?)?;
     output::print(args.json, &found, || match found.is_empty() {
         true => output::note("no failures to analyze"),

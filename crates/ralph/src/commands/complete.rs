@@ -22,7 +22,8 @@ use super::Cli;
 use crate::command_error::CommandResult;
 use crate::output;
 use crate::secrets::shown_words;
-use crate::settings::{AGENT_FIELDS, KEYS, Settings};
+use crate::settings::edit::Name;
+use crate::settings::{AGENT_FIELDS, KEYS, Key, Settings};
 use crate::workspace::find;
 
 /// Candidates that stand for paths, which the shell itself completes. No argument can contain a NUL.
@@ -230,9 +231,8 @@ impl Project {
                 "run.agent" | "run.fallback" => self.agents(),
                 "run.model" => self.models(),
                 name => {
-                    let name = name.split_once('.');
-                    let kind = name.and_then(|(section, name)| Settings::kind(section, name));
-                    plain(&kind.map(|kind| kind.choices()).unwrap_or_default())
+                    let key = Name::parse(name).and_then(|name| Key::named(&name));
+                    plain(&key.map(|key| key.kind.choices()).unwrap_or_default())
                 }
             },
             Names::Strategies => plain(&Strategy::ALL.map(Strategy::as_str)),
@@ -413,7 +413,8 @@ mod tests {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         // No project is there: the root of the file system holds none.
         let project = Project::of(&["ralph", "-C", "/", ""].map(str::to_owned));
-        answer(&words, project)
+        let before_last = words.iter().rev().nth(1).cloned().unwrap_or_default();
+        answer(&words, Project { before_last, ..project })
     }
 
     fn words(line: &str) -> Vec<String> {
@@ -444,6 +445,10 @@ mod tests {
             ("ralph learnings list --state p", &["pruned"]),
             ("ralph config get run.mod", &["run.model"]),
             ("ralph config get agents.claude.m", &["agents.claude.models"]),
+            ("ralph config set breaker.on_open w", &["wait"]),
+            ("ralph config set run.agent c", &["claude", "codex"]),
+            ("ralph config set agents.claude.kind co", &["codex", "command"]),
+            ("ralph config set agents.claude.skip_permissions ", &["true", "false"]),
             ("ralph completions z", &["zsh"]),
             ("ralph import ", &["Files"]),
             ("ralph -C ", &["Dirs"]),

@@ -11,14 +11,13 @@ use toml_edit::ser::ValueSerializer;
 
 use super::run::Crew;
 use crate::command_error::{CommandError, CommandResult};
-use crate::output;
+use crate::output::{self, Json};
 use crate::secrets::{shown, shown_words};
 use crate::settings::edit::{self, Name};
-use crate::settings::{AGENT_FIELDS, AgentSettings, Settings, Source, format_name, nearest};
+use crate::settings::{AGENT_FIELDS, AgentSettings, Key, Settings, Source, format_name, nearest};
 use crate::ui::table::Table;
 use crate::workspace::{find, find_settings};
 
-/// The config commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Show the settings that differ from the default, and where each comes from.
@@ -68,11 +67,7 @@ pub enum Command {
         json: bool,
     },
     /// Print the path of the settings file.
-    Path {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Path(Json),
 }
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
@@ -88,10 +83,10 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         }
         Command::Set { setting, value, json } => set(&File::read(dir)?, setting, value, *json),
         Command::Unset { setting, json } => unset(&File::read(dir)?, setting, *json),
-        Command::Path { json } => {
+        Command::Path(args) => {
             let path = find(dir)?.config();
             let document = json!({ "path": path, "exists": path.exists() });
-            output::print(*json, &document, || {
+            output::print(args.json, &document, || {
                 output::line(path.display());
                 if !path.exists() {
                     output::note(
@@ -358,12 +353,8 @@ fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
 
 /// A name that can be set. Agents that are not there yet can get settings.
 fn known_name(setting: &str, settings: &Settings) -> Result<Name, CommandError> {
-    let rows = rows(settings);
-    let is_field =
-        |name: &Name| name.agent().is_some() && AGENT_FIELDS.iter().any(|field| field.name == name.key);
-    let is_known = |name: &Name| is_field(name) || rows.iter().any(|row| row.name() == setting);
-    let name = Name::parse(setting).filter(is_known);
-    name.ok_or_else(|| unknown(setting, &rows))
+    let name = Name::parse(setting).filter(|name| Key::named(name).is_some());
+    name.ok_or_else(|| unknown(setting, &rows(settings)))
 }
 
 fn value_text(settings: &Settings, setting: &str) -> Option<String> {

@@ -67,7 +67,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let stdin = agent.prompt(&prompt.rules, &prompt.task);
     let system = agent.system_prompt(&prompt.rules);
     let budget = run::rest_of_budgets(&workspace.store, &run_settings.budgets, &task)?;
-    let launch = run::launch(&agent, &workspace, &task, &prompt, budget);
+    let texts = (prompt.rules.as_str(), prompt.task.as_str());
+    let named = (&task.id, task.key.as_ref());
+    let launch = run::launch(&agent, workspace.project.root(), named, &prompt.choice.model, texts, budget);
+    let launch = run::shown_launch(launch);
     if args.json {
         let learnings: Vec<_> = prompt
             .recalled

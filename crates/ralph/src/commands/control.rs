@@ -52,13 +52,13 @@ pub struct RunArgs {
 }
 
 pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
-    let runs = active(&workspace, args.run.as_deref())?;
     if args.after_attempt {
         let words = ["stops after its current attempt", "has already ended"];
         let request = |store: &mut Store, run: &RunId| store.ask_run(run, RunRequest::Stop);
-        return ask(&mut workspace, &runs, request, words, args.json);
+        return ask(dir, args.run.as_deref(), args.json, request, words);
     }
+    let mut workspace = Workspace::open(dir)?;
+    let runs = active(&workspace, args.run.as_deref())?;
     let settings = workspace.settings()?;
     let (_, grace) = super::run::gate_limits(&settings);
     for run in &runs {
@@ -96,32 +96,30 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
 }
 
 pub fn pause(dir: Option<&Path>, args: &RunArgs) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
-    let runs = active(&workspace, args.run.as_deref())?;
     let words =
         ["pauses after its current attempt; to resume: ralph resume", "is stopping and cannot be paused"];
     let request = |store: &mut Store, run: &RunId| store.ask_run(run, RunRequest::Pause);
-    ask(&mut workspace, &runs, request, words, args.json)
+    ask(dir, args.run.as_deref(), args.json, request, words)
 }
 
 pub fn resume(dir: Option<&Path>, args: &RunArgs) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
-    let runs = active(&workspace, args.run.as_deref())?;
-    ask(&mut workspace, &runs, Store::resume_run, ["resumed", "was not paused"], args.json)
+    ask(dir, args.run.as_deref(), args.json, Store::resume_run, ["resumed", "was not paused"])
 }
 
 /// Asks each run, and reports the first words if it was asked, the second if it was too late.
 fn ask(
-    workspace: &mut Workspace,
-    runs: &[RunRow],
-    request: impl Fn(&mut Store, &RunId) -> Result<bool, StoreError>,
-    words: [&'static str; 2],
+    dir: Option<&Path>,
+    named: Option<&str>,
     json: bool,
+    request: impl Fn(&mut Store, &RunId) -> Result<bool, StoreError>,
+    [asked, too_late]: [&'static str; 2],
 ) -> CommandResult {
+    let mut workspace = Workspace::open(dir)?;
+    let runs = active(&workspace, named)?;
     let mut reports = Vec::new();
-    for run in runs {
+    for run in &runs {
         let done = request(&mut workspace.store, &run.id)?;
-        reports.push((run, done, if done { words[0] } else { words[1] }));
+        reports.push((run, done, if done { asked } else { too_late }));
     }
     report(&reports, json)
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::command_error::{CommandError, CommandResult};
 use crate::ui::style;
 use crate::ui::table::{Table, wrap_all};
-use crate::workspace::{Workspace, ago, start_dir};
+use crate::workspace::{Workspace, ago};
 use crate::{input, output};
 
 #[derive(Debug, clap::Subcommand)]
@@ -196,14 +196,7 @@ pub struct FingerprintArgs {
 }
 
 pub fn fingerprint(dir: Option<&Path>, args: &FingerprintArgs) -> CommandResult {
-    let bytes = match args.file.as_deref().filter(|file| *file != Path::new("-")) {
-        None => input::stdin()?,
-        Some(file) => {
-            let path = start_dir(dir)?.join(file);
-            input::file(&path)
-                .map_err(|e| CommandError::usage(format_args!("cannot read {}: {e}", file.display())))?
-        }
-    };
+    let bytes = input::file(dir, args.file.as_deref().unwrap_or(Path::new("-")))?;
     let found = fingerprint_of(&clean_bytes(&bytes));
     let document = json!({
         "coarse": found.as_ref().map(|found| &found.coarse),

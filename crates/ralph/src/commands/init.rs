@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use ralph_core::files::private;
 use ralph_core::project::Project;
 use ralph_core::store::Store;
-use ralph_core::text::{one_line, shell_word};
+use ralph_core::text::one_line;
 use serde_json::{Map, Value, json};
 
 use super::config::{Row, rows};
 use super::detect::{Survey, missing_program};
 use super::trust;
-use crate::command_error::{CommandError, CommandResult};
-use crate::settings::{Settings, edit};
+use crate::command_error::{CommandError, CommandResult, shell_path};
+use crate::settings::{DEFAULT_AGENT, Settings, edit};
 use crate::ui::format::counted;
 use crate::ui::table::wrap;
 use crate::workspace::{Workspace, start_dir};
@@ -117,7 +117,7 @@ fn wants_separate(above: &Project, args: &Args) -> Result<bool, CommandError> {
 /// Whether a project is wanted in a subdirectory of a git repository, and not in the repository's root.
 fn inside_repository(top: &Path, survey: &Survey, args: &Args) -> Result<bool, CommandError> {
     let message = format!("this directory is inside the git repository at {}", top.display());
-    let in_root = format!("cd {} && ralph init", shell_word(&top.display().to_string()));
+    let in_root = format!("cd {} && ralph init", shell_path(top));
     if !args.asks() {
         if !args.quiet {
             output::note(format_args!("note: {message}; to set up Ralph for all of it: {in_root}"));
@@ -267,7 +267,7 @@ fn git(survey: &Survey, choices: &Choices) -> String {
 }
 
 fn agent(survey: &Survey, choices: &Choices) -> String {
-    let name = choices.agent.as_deref().unwrap_or("claude");
+    let name = choices.agent.as_deref().unwrap_or(DEFAULT_AGENT);
     let Some(agent) = survey.agents.iter().find(|agent| agent.name == name) else {
         return name.to_owned();
     };
@@ -318,7 +318,7 @@ impl Choices {
     /// What differs from the defaults: table, key, value, and a comment.
     fn lines(&self) -> Vec<(&'static str, &'static str, Value, &'static str)> {
         let mut lines = Vec::new();
-        if let Some(agent) = self.agent.as_deref().filter(|agent| *agent != "claude") {
+        if let Some(agent) = self.agent.as_deref().filter(|agent| *agent != DEFAULT_AGENT) {
             lines.push(("run", "agent", json!(agent), ""));
         }
         if let Some(verify) = &self.verify {
@@ -373,7 +373,7 @@ fn ask(survey: &Survey, root: &Path) -> Result<Choices, CommandError> {
 
 fn ask_agent(survey: &Survey, suggested: Option<&str>) -> Result<String, CommandError> {
     let names: Vec<&str> = survey.agents.iter().map(|agent| agent.name.as_str()).collect();
-    let suggested = suggested.unwrap_or("claude");
+    let suggested = suggested.unwrap_or(DEFAULT_AGENT);
     let question = format!("Which agent should Ralph run ({})?", names.join(", "));
     loop {
         let answer = ask_text(&question, suggested)?;

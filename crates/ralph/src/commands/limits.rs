@@ -7,7 +7,7 @@ use ralph_core::store::RememberedLimit;
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
-use crate::output;
+use crate::output::{self, Json};
 use crate::ui::format;
 use crate::workspace::{Workspace, now};
 
@@ -15,11 +15,7 @@ use crate::workspace::{Workspace, now};
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Show which agents have hit a usage limit, and when it resets.
-    Show {
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Show(Json),
     /// Clear usage limits, for example after you bought more usage. A waiting run retries immediately.
     Clear {
         /// The agent; all agents if omitted.
@@ -32,7 +28,7 @@ pub enum Command {
 
 pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     match command {
-        Command::Show { json } => show(&Workspace::open_to_read(dir)?, *json),
+        Command::Show(args) => show(&Workspace::open_to_read(dir)?, args.json),
         Command::Clear { agent, json } => clear(&mut Workspace::open(dir)?, agent.as_deref(), *json),
     }
 }

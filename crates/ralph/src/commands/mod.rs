@@ -23,7 +23,6 @@ pub mod run;
 pub mod stats;
 pub mod status;
 pub mod task;
-mod task_tree;
 pub mod trust;
 
 use std::path::PathBuf;
@@ -31,6 +30,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::output::Json;
 
 /// Run coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
 #[derive(Debug, Parser)]
@@ -65,7 +65,8 @@ pub enum Command {
     /// Resume a paused run.
     Resume(control::RunArgs),
     Status(status::Args),
-    Analyze(breaker::AnalyzeArgs),
+    /// Show what the latest failures have in common and what to do about it.
+    Analyze(Json),
     /// Show or close the circuit breaker.
     #[command(subcommand)]
     Breaker(breaker::Command),
@@ -115,7 +116,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::DemoAgent(args) => demo::work(&args),
         Command::Task(command) => task::run(dir, command),
         Command::Replay(args) => replay::run(dir, &args),
-        Command::Analyze(args) => breaker::analyze(dir, &args),
+        Command::Analyze(args) => breaker::analyze(dir, args),
         Command::Breaker(command) => breaker::run(dir, &command),
         Command::Limits(command) => limits::run(dir, &command),
         Command::Stop(args) => control::stop(dir, &args),

@@ -16,7 +16,6 @@ use crate::output;
 use crate::ui::style::{DIM, GREEN, RED, paint};
 use crate::workspace::{find_settings, now, random};
 
-/// The notify commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Send a test notification through every channel in [notify] and show which worked.

@@ -11,7 +11,7 @@ use ralph_core::text::one_line;
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::build_agent;
 use crate::ui::{format, table::Table};
-use crate::workspace::{Workspace, start_dir};
+use crate::workspace::Workspace;
 use crate::{input, output};
 
 /// Compare strategies on recorded outcomes: how much each would have solved, and at what cost.
@@ -110,13 +110,7 @@ fn known_ladder(rows: &[Row], mut ladder: Vec<String>, args: &Args) -> Result<Ve
 }
 
 fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> {
-    let unreadable =
-        |e: std::io::Error| CommandError::usage(format_args!("cannot read {}: {e}", file.display()));
-    let bytes = if file == Path::new("-") {
-        input::stdin()?
-    } else {
-        input::file(&start_dir(dir)?.join(file)).map_err(unreadable)?
-    };
+    let bytes = input::file(dir, file)?;
     read(&String::from_utf8_lossy(&bytes)).map_err(|error| {
         CommandError::usage(format_args!("{}: {error}", file.display()))
             .hint("expected the columns task, model, success, cost_usd and optionally difficulty, attempt")

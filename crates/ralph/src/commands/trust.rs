@@ -12,10 +12,9 @@ use ralph_core::files::{Links, Lock, open, private, write_whole};
 use ralph_core::host::{ThisHost, ancestors};
 use ralph_core::ownership::{Distrust, User, distrust};
 use ralph_core::project::Project;
-use ralph_core::text::shell_word;
 use serde_json::json;
 
-use crate::command_error::{CommandError, CommandResult};
+use crate::command_error::{CommandError, CommandResult, shell_path};
 use crate::output;
 use crate::workspace::start_dir;
 
@@ -114,8 +113,7 @@ pub fn refusal(project: &Project) -> Option<CommandError> {
     if trusted().contains(&root) {
         return None;
     }
-    let word = |path: &Path| shell_word(&path.display().to_string());
-    let consent = format!("ralph trust {}", word(&root));
+    let consent = format!("ralph trust {}", shell_path(&root));
     let error = CommandError::usage(format_args!("Ralph does not trust this project: {distrust}"));
     Some(match &distrust {
         Distrust::Foreign { .. } => {
@@ -123,7 +121,7 @@ pub fn refusal(project: &Project) -> Option<CommandError> {
         }
         Distrust::WorldWritable { path } => error.hint(format_args!(
             "run `chmod o-w {}`, or if no other user can reach it: {consent}",
-            word(path)
+            shell_path(path)
         )),
     })
 }

@@ -129,7 +129,6 @@ impl News {
         Self { on, ..Self::default() }
     }
 
-    /// The notice about an event, if it is wanted and new.
     fn of(&mut self, event: &RunEvent, place: &Place) -> Option<Notice> {
         if let EventKind::AttemptFinished(finished) = &event.kind {
             self.breaker &= finished.outcome != Outcome::Done;
@@ -184,7 +183,6 @@ impl OpenRun {
         Some(run)
     }
 
-    /// The end that could not be recorded.
     fn failed(self, error: &str, now: Timestamp) -> RunEvent {
         let duration = now.since(self.started.at);
         let kind = EventKind::RunFinished {
@@ -201,4 +199,13 @@ impl OpenRun {
         };
         RunEvent::new(self.started.seq + 1, now, &self.started.run_id, kind)
     }
+}
+
+/// What the settings make of notifications.
+#[cfg(test)]
+pub fn described(settings: &Settings) -> String {
+    let channels = channels(settings, std::path::Path::new("/"));
+    let names: Vec<&str> = channels.iter().map(|channel| channel.name).collect();
+    let on = settings.notify.on.value.clone();
+    format!("{names:?} {:?} {:?}", webhook::Webhook::of(settings), News::new(on))
 }

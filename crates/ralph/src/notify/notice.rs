@@ -17,11 +17,9 @@ use serde_json::Value;
 use crate::ui::format;
 
 pub const NOTICE_VERSION: u32 = 1;
-/// Characters of a title.
 const TITLE: usize = 120;
 /// Characters of a task's title within it.
 const TASK_TITLE: usize = 60;
-/// Characters of one line of a message.
 const LINE: usize = 300;
 const LINES: usize = 12;
 /// Characters of one text within the event.

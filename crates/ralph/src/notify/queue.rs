@@ -39,7 +39,6 @@ struct Worker {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A message on its way to one channel.
 struct Posted {
     message: Arc<Message>,
     cutoff: Cutoff,

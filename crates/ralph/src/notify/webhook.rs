@@ -26,6 +26,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// The longest wait that a server may ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(60);
 
+#[cfg_attr(test, derive(Debug))]
 pub struct Webhook {
     url: String,
     secret: Option<String>,
@@ -37,7 +38,6 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// The webhook of the settings, if there is one.
     pub fn of(settings: &Settings) -> Option<Self> {
         let notify = &settings.notify;
         let secret = notify.webhook_secret.as_ref();

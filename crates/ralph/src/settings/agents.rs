@@ -5,41 +5,57 @@ use std::collections::{BTreeMap, BTreeSet};
 use ralph_core::agent::{Agent, AgentKind, Price, Prices, Setup};
 use toml_edit::{Item, TableLike};
 
-use super::Key;
 use super::load::{nearest, suggest};
+use super::{Key, Kind};
 use crate::command_error::CommandError;
 
-const fn field(name: &'static str, doc: &'static str) -> Key {
-    Key { section: "agents", name, doc }
+const fn field(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { section: "agents", name, kind, doc }
 }
 
 /// The keys of `[agents.NAME]`.
 pub const FIELDS: [Key; 9] = [
-    field("kind", "The type of agent: which program's options and output format Ralph uses."),
+    field(
+        "kind",
+        Kind::Choice(|| AgentKind::ALL.map(AgentKind::as_str).into()),
+        "The type of agent: which program's options and output format Ralph uses.",
+    ),
     field(
         "command",
+        Kind::Arguments,
         "Program and arguments. With `kind = \"command\"`, `{model}` is replaced by the model's name.",
     ),
-    field("models", "Model names, cheapest first."),
+    field("models", Kind::Words, "Model names, cheapest first."),
     field(
         "price",
+        Kind::Table("{ small = 2, large = { input = 3, output = 15 } }"),
         "Dollars per million tokens for each model: a number, or `{ input, output, cache_read, cache_write }`. 0 means free. Overrides the built-in list prices, from which Ralph estimates the cost (`~$0.42`) when the agent reports tokens but no cost.",
     ),
-    field("args", "Extra arguments, added after Ralph's own."),
+    field("args", Kind::Arguments, "Extra arguments, added after Ralph's own."),
     field(
         "env",
+        Kind::Table("{ NAME = \"value\" }"),
         "Environment variables for the agent. If you put secrets here, make the file readable only by you.",
     ),
-    field("output", "With `kind = \"command\"`: the format of its standard output."),
+    field(
+        "output",
+        Kind::Choice(|| FORMATS.map(|(name, _)| name).into()),
+        "With `kind = \"command\"`: the format of its standard output.",
+    ),
     field(
         "skip_permissions",
+        Kind::Flag,
         "Let the agent use every tool without asking, because nobody is there to answer (default `true`). No effect with `kind = \"command\"`.",
     ),
-    field("fallback", "Fallback agents for this agent, in order. `[run] fallback` takes precedence."),
+    field(
+        "fallback",
+        Kind::Words,
+        "Fallback agents for this agent, in order. `[run] fallback` takes precedence.",
+    ),
 ];
 
 /// What a `command` may print, by the name in the settings.
-pub const FORMATS: [(&str, AgentKind); 5] = [
+const FORMATS: [(&str, AgentKind); 5] = [
     ("text", AgentKind::Command),
     ("claude", AgentKind::Claude),
     ("codex", AgentKind::Codex),

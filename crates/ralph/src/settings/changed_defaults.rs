@@ -14,7 +14,6 @@ pub struct ChangedDefault {
     pub old: &'static str,
     pub new: &'static str,
     pub why: &'static str,
-    setting: fn(&Settings) -> &dyn AnySetting,
     /// The value of `[run] strategy` without which nobody notices the change.
     only_with_strategy: Option<Strategy>,
 }
@@ -28,7 +27,6 @@ pub const CHANGED_DEFAULTS: &[ChangedDefault] = &[
         old: "\"cost-optimized\"",
         new: "\"adaptive\"",
         why: "half the cost per task at nearly the same success",
-        setting: |settings| &settings.run.strategy,
         only_with_strategy: None,
     },
     ChangedDefault {
@@ -38,7 +36,6 @@ pub const CHANGED_DEFAULTS: &[ChangedDefault] = &[
         old: "5",
         new: "15",
         why: "fewer tasks are left for you in the morning",
-        setting: |settings| &settings.run.value_usd,
         only_with_strategy: Some(Strategy::Adaptive),
     },
 ];
@@ -65,7 +62,7 @@ impl ChangedDefault {
     fn concerns(&self, settings: &Settings) -> bool {
         let is_default = |setting: &dyn AnySetting| *setting.source() == Source::Default;
         let strategy = &settings.run.strategy;
-        is_default((self.setting)(settings))
+        settings.find(self.section, self.name).is_some_and(is_default)
             && self.only_with_strategy.is_none_or(|needed| !is_default(strategy) && **strategy == needed)
     }
 
@@ -91,7 +88,7 @@ mod tests {
                 .iter()
                 .rfind(|other| (other.section, other.name) == (*section, *name))
                 .unwrap();
-            let default = (change.setting)(&Settings::default()).shown_text();
+            let default = Settings::default().find(section, name).unwrap().shown_text();
             assert_eq!(default.as_deref(), Some(newest.new.trim_matches('"')));
             let line = format!("`[{section}] {name}`: {new}, was {old}");
             assert!(log.contains(&line), "CHANGELOG.md lacks: {line}");

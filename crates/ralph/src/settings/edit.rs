@@ -8,7 +8,7 @@ use std::path::Path;
 use ralph_core::files::{resolve, write_whole};
 use toml_edit::{Array, Document, DocumentMut, Item, Key, TableLike, TomlError, Value};
 
-use super::{Kind, Settings};
+use super::{Key as Setting, Kind};
 use crate::command_error::CommandError;
 
 /// Writes the file unless there is one. `true` if it was written.
@@ -62,38 +62,26 @@ impl Name {
 
 /// A value as the setting's kind wants it, from what a person typed. The value is checked later, with the whole file.
 pub fn typed(name: &Name, text: &str) -> Result<Value, String> {
-    // What is no number or flag stays a text: a duration, or a mistake that is reported later.
-    let scalar = || match text.parse::<Value>() {
-        Ok(value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_))) => value,
+    let kind = Setting::named(name).map_or(Kind::Text, |setting| setting.kind);
+    Ok(match (kind, text.parse::<Value>()) {
+        (Kind::Text | Kind::Choice(_), _) => Value::from(text),
+        (Kind::Words | Kind::Choices(_), value) => array(text, value, ","),
+        (Kind::Arguments, value) => array(text, value, " "),
+        (Kind::Table(_), Ok(value @ Value::InlineTable(_))) => value,
+        (Kind::Table(_), _) => return Err(format!("expected {}", kind.expected())),
+        (_, Ok(value @ (Value::Integer(_) | Value::Float(_) | Value::Boolean(_)))) => value,
+        // What is no number or flag stays a text: a duration, or a mistake that is reported later.
         _ => Value::from(text),
-    };
-    let section = name.table.first().map(String::as_str).unwrap_or_default();
-    Ok(match (name.agent(), name.key.as_str(), Settings::kind(section, &name.key)) {
-        (Some(_), "models" | "fallback", _) => array(text, ","),
-        (Some(_), "command" | "args", _) => array(text, " "),
-        (Some(_), "skip_permissions", _) => scalar(),
-        (Some(_), "env", _) => table(text, "{ NAME = \"value\" }")?,
-        (Some(_), "price", _) => table(text, "{ small = 2, large = { input = 3, output = 15 } }")?,
-        (None, _, Some(Kind::Words | Kind::Choices(_))) => array(text, ","),
-        (_, _, None | Some(Kind::Text | Kind::Choice(_))) => Value::from(text),
-        _ => scalar(),
     })
 }
 
 /// A list: as TOML writes it, or words with something between them.
-fn array(text: &str, between: &str) -> Value {
-    if let Ok(value @ Value::Array(_)) = text.parse::<Value>() {
+fn array(text: &str, value: Result<Value, TomlError>, between: &str) -> Value {
+    if let Ok(value @ Value::Array(_)) = value {
         return value;
     }
     let words = text.split(between).map(str::trim);
     Value::Array(Array::from_iter(words.filter(|word| !word.is_empty())))
-}
-
-fn table(text: &str, example: &str) -> Result<Value, String> {
-    match text.parse::<Value>() {
-        Ok(value @ Value::InlineTable(_)) => Ok(value),
-        _ => Err(format!("expected a table such as {example}")),
-    }
 }
 
 pub fn set(text: &str, name: &Name, value: Value) -> Result<String, TomlError> {

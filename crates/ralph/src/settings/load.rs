@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use toml_edit::{Document, Item, TableLike, TomlError, Value};
 
 use super::agents::{self, AgentSettings};
-use super::types::{AnySetting, Kind, Source};
+use super::types::{Kind, Source};
 use super::{KEYS, Key, Settings};
 use crate::command_error::CommandError;
 
@@ -33,13 +33,14 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
             return Err(suggest(message, section, sections()));
         }
         for (key, item) in table.iter() {
-            let Some(setting) = settings.find_mut(section, key) else {
+            let known = || KEYS.iter().filter(|known| known.section == section);
+            let kind = known().find(|known| known.name == key).map(|known| known.kind);
+            let Some((kind, setting)) = kind.zip(settings.find_mut(section, key)) else {
                 let message = format!("{name}: unknown key `{key}` in [{section}]");
-                let known = KEYS.iter().filter(|known| known.section == section);
-                return Err(suggest(message, key, known.map(|known| known.name)));
+                return Err(suggest(message, key, known().map(|known| known.name)));
             };
             let source = Source::File { line: line(table, key) };
-            text_of(setting, item)
+            text_of(kind, item)
                 .and_then(|text| setting.read(&text, source))
                 .map_err(|why| CommandError::usage(format_args!("{name}: [{section}] {key}: {why}")))?;
         }
@@ -97,8 +98,8 @@ fn sections() -> Vec<&'static str> {
 }
 
 /// The text of a value in TOML. Numbers and flags may also be written as text.
-fn text_of(setting: &dyn AnySetting, item: &Item) -> Result<String, String> {
-    let is_list = matches!(setting.kind(), Kind::Words | Kind::Choices(_));
+fn text_of(kind: Kind, item: &Item) -> Result<String, String> {
+    let is_list = matches!(kind, Kind::Words | Kind::Choices(_));
     let text = match item.as_value() {
         Some(Value::String(text)) => Some(text.value().clone()),
         Some(Value::Integer(n)) => Some(n.value().to_string()),
@@ -110,7 +111,7 @@ fn text_of(setting: &dyn AnySetting, item: &Item) -> Result<String, String> {
         }
         _ => None,
     };
-    text.ok_or_else(|| setting.kind().expected())
+    text.ok_or_else(|| kind.expected())
 }
 
 fn read_agents(

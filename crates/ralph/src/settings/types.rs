@@ -87,7 +87,6 @@ impl<T> Deref for Setting<T> {
 
 /// A setting of whatever type.
 pub trait AnySetting {
-    fn kind(&self) -> Kind;
     fn source(&self) -> &Source;
     /// The value for other eyes, without what is secret in it: a text, a list of texts, or null.
     fn shown(&self) -> Value;
@@ -105,10 +104,6 @@ pub trait AnySetting {
 }
 
 impl<T: SettingType> AnySetting for Setting<T> {
-    fn kind(&self) -> Kind {
-        T::KIND
-    }
-
     fn source(&self) -> &Source {
         &self.source
     }
@@ -143,6 +138,10 @@ pub enum Kind {
     Choice(fn() -> Vec<&'static str>),
     Words,
     Choices(fn() -> Vec<&'static str>),
+    /// The words of a command line.
+    Arguments,
+    /// A table of TOML, with an example.
+    Table(&'static str),
 }
 
 impl Kind {
@@ -167,6 +166,8 @@ impl Kind {
             Self::Choice(words) => format!("one of: {}", words().join(", ")),
             Self::Words => "a list such as [\"a\", \"b\"]".into(),
             Self::Choices(words) => format!("a list of some of: {}", words().join(", ")),
+            Self::Arguments => "a list such as [\"prog\", \"arg\"]".into(),
+            Self::Table(example) => format!("a table such as {example}"),
         }
     }
 

@@ -19,7 +19,6 @@ const AGENT: &str = "demo";
 /// Set in the agent's environment when it is to work without pauses.
 pub const FAST: &str = "RALPH_DEMO_FAST";
 pub const SPEC: &str = "specs/greeter";
-/// The plan of the to-do list.
 const PLAN: &str = "plan.jsonl";
 /// What a broken project's tests begin with.
 const MISSING: &str = "\ntodo-check --version || exit 1\n";
@@ -30,7 +29,6 @@ macro_rules! assets {
     };
 }
 
-/// Everything that is written to a scratch project, by Ralph or by the agent.
 const ASSETS: &[(&str, &str)] = assets! {
     "gitignore" "README.first.md" "README.md" "plan.jsonl" "todo.first.sh" "todo.sh"
     "lib/store.sh" "lib/list.sh" "lib/count.first.sh" "lib/count.sh" "lib/done.first.sh" "lib/done.sh"

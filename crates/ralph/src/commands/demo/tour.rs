@@ -1,16 +1,15 @@
 //! The demo's introduction and conclusion, from the texts in `assets/tour.txt`.
 
 use std::env;
-use std::path::Path;
 
 use ralph_core::diagnose::error_line;
 use ralph_core::model::{Attempt, GateOutcome, Outcome};
 use ralph_core::store::LearningFilter;
-use ralph_core::text::shell_word;
 use unicode_width::UnicodeWidthStr;
 
 use super::project::{SPEC, Scratch};
 use super::{Story, parts};
+use crate::command_error::shell_path;
 use crate::ui;
 use crate::ui::style::{BOLD, CYAN, DIM, GREEN, RED, paint};
 use crate::workspace::Workspace;
@@ -53,8 +52,8 @@ fn text(name: &str, scratch: &Scratch, values: &[(&str, String)]) -> String {
     let off_path = off_path();
     let common = [
         ("{root}", scratch.root.display().to_string()),
-        ("{dir}", path_word(&scratch.root)),
-        ("{spec}", path_word(&scratch.root.join(SPEC))),
+        ("{dir}", shell_path(&scratch.root)),
+        ("{spec}", shell_path(&scratch.root.join(SPEC))),
         ("{ralph}", off_path.clone().unwrap_or_else(|| "ralph".to_owned())),
     ];
     let fill = |line: &str| {
@@ -161,9 +160,5 @@ fn off_path() -> Option<String> {
     if env::split_paths(&path).any(|dir| dir.join("ralph").is_file()) {
         return None;
     }
-    Some(path_word(&env::current_exe().ok()?))
-}
-
-fn path_word(path: &Path) -> String {
-    shell_word(&path.display().to_string())
+    Some(shell_path(&env::current_exe().ok()?))
 }

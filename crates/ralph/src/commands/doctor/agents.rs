@@ -12,7 +12,8 @@ use ralph_core::store::{Scope, Store};
 use ralph_core::text::one_line;
 use ralph_core::which::{find, not_executable, search_path};
 
-use super::{Finding, Level, word};
+use super::{Finding, Level};
+use crate::command_error::shell_path;
 use crate::commands::run::{ChosenModels, unlimited};
 use crate::settings::{AgentSettings, Settings, build_agent};
 
@@ -216,7 +217,7 @@ fn of_used(agent: &AgentProgram<'_>, is_fallback: bool, any_works: bool) -> Find
                 None => Finding::ok("agent", message),
             };
         }
-        Program::NotExecutable(path) => format!("chmod +x {}", word(path)),
+        Program::NotExecutable(path) => format!("chmod +x {}", shell_path(path)),
         Program::NotFound => agent.install(),
     };
     let message = format!("{}{note}", agent.problem());

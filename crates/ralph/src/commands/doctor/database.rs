@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::store::{Store, StoreError, rescued, rescued_since, restore_command, wal_path};
 
+use super::Finding;
 use super::permissions::make_writable;
-use super::{Finding, word};
+use crate::command_error::shell_path;
 use crate::ui::format::bytes;
 use crate::workspace::now;
 
@@ -84,7 +85,7 @@ pub fn broken(error: &StoreError, path: &Path) -> Finding {
     let fix = match error {
         StoreError::NewerSchema { .. } => "update Ralph: a newer version wrote this file".to_owned(),
         StoreError::NotWritable { path, .. } => make_writable(&[path]),
-        StoreError::Locked { .. } => format!("find the process that locks it: fuser {}", word(path)),
+        StoreError::Locked { .. } => format!("find the process that locks it: fuser {}", shell_path(path)),
         _ => restore_fix(path),
     };
     Finding::error("database", error.to_string(), fix)
@@ -92,12 +93,12 @@ pub fn broken(error: &StoreError, path: &Path) -> Finding {
 
 /// A damaged file cannot be repaired; its log must not be applied to another file.
 pub fn restore_fix(path: &Path) -> String {
-    let file = word(path);
+    let file = shell_path(path);
     let away = format!("move {file} away, with its -wal and -shm files");
     match copies_beside(path).into_iter().max_by_key(|(_, version)| *version) {
         Some((copy, _)) => format!(
             "{away}; then restore the copy from before a migration: cp {} {file} (later changes are lost)",
-            word(&copy)
+            shell_path(&copy)
         ),
         None => format!(
             "{away}; then restore a backup, or create the plan again with `ralph import` or `ralph task add` (there \

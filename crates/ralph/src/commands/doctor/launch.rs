@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use ralph_core::agent::{Agent, Launch, LaunchRequest};
+use ralph_core::agent::{Agent, Launch};
 use ralph_core::engine::{Prompter, RunSettings, Templates};
-use ralph_core::model::{RunId, TaskId};
+use ralph_core::model::TaskId;
 use ralph_core::project::Project;
 use ralph_core::store::{Scope, Store};
 use ralph_core::text::{MASK, shell_word};
@@ -30,19 +30,9 @@ pub fn finding(settings: &Settings, chosen: &str, root: &Path, store: Option<&St
     let model = next.or(run_settings.model).or_else(|| agent.ladder().first().cloned()).unwrap_or_default();
     let run = &settings.run;
     let budgets = [*run.max_cost_usd, *run.max_cost_usd_per_task, *run.max_cost_usd_per_day];
-    let launch = agent.launch(&LaunchRequest {
-        task_id: &TaskId::from_stored("t-000000"),
-        task_key: None,
-        attempt: 1,
-        model: &model,
-        run_id: &RunId::from_stored("r-00000000"),
-        project_root: root,
-        work_tree: root,
-        rules: RULES,
-        task_prompt: PROMPT,
-        is_root: rustix::process::getuid().is_root(),
-        budget_usd: budgets.into_iter().flatten().reduce(f64::min),
-    });
+    let budget = budgets.into_iter().flatten().reduce(f64::min);
+    let task = TaskId::from_stored("t-000000");
+    let launch = run::launch(&agent, root, (&task, None), &model, (RULES, PROMPT), budget);
     let message = format!("how Ralph starts {chosen}");
     Some(Finding::ok("launch", message).with(lines(&launch, &agent)))
 }

@@ -12,8 +12,9 @@ use ralph_core::store::{Scope, Store, StoreError};
 use ralph_core::text::few;
 use ralph_core::which::{find, search_path};
 
+use super::Finding;
 use super::agents::ask_version;
-use super::{Finding, word};
+use crate::command_error::shell_path;
 use crate::commands::run;
 use crate::settings::Settings;
 use crate::ui::format::{age, bytes, time};
@@ -59,7 +60,7 @@ fn git(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
         Some(root) if Git::discover(root).is_none() => Finding::warning(
             "git",
             format!("{version}; not a repository: Ralph cannot see what attempts change"),
-            format!("git init {}", word(root)),
+            format!("git init {}", shell_path(root)),
         ),
         _ => Finding::ok("git", version),
     }
@@ -131,14 +132,14 @@ fn disk(path: &Path) -> Finding {
         Ok(room) => judge_room(room.f_bavail.saturating_mul(room.f_frsize), path),
         Err(error) => {
             let message = format!("cannot read free space: {error}");
-            Finding::warning("disk", message, format!("df {}", word(path)))
+            Finding::warning("disk", message, format!("df {}", shell_path(path)))
         }
     }
 }
 
 fn judge_room(free: u64, path: &Path) -> Finding {
     let left = format!("{} free", bytes(free));
-    let fix = format!("free some space; see usage: df -h {}", word(path));
+    let fix = format!("free some space; see usage: df -h {}", shell_path(path));
     match free {
         ..TOO_LITTLE => Finding::error("disk", format!("{left}: too little for a run"), fix),
         TOO_LITTLE..LITTLE => Finding::warning("disk", format!("{left}: running low"), fix),

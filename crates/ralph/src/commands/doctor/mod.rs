@@ -17,7 +17,7 @@ use ralph_core::engine::Templates;
 use ralph_core::exit::RunExit;
 use ralph_core::project::Project;
 use ralph_core::store::Store;
-use ralph_core::text::{mask_secrets, one_line, shell_word};
+use ralph_core::text::{mask_secrets, one_line};
 use serde::Serialize;
 
 use super::trust;
@@ -182,10 +182,6 @@ impl Finding {
 /// Programs and files have a say in messages: nothing hides in them, and no secret shows.
 fn plain(text: &str) -> String {
     one_line(&mask_secrets(text), LENGTH)
-}
-
-fn word(path: &Path) -> String {
-    shell_word(&path.display().to_string())
 }
 
 const NARROWEST: usize = 30;

@@ -7,7 +7,8 @@ use ralph_core::project::Project;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use super::{Finding, word};
+use super::Finding;
+use crate::command_error::shell_path;
 use crate::ui::format::counted;
 
 const CHECK: &str = "permissions";
@@ -60,7 +61,7 @@ fn directory(dir: &Path) -> Option<Finding> {
     if !dir.is_dir() {
         let mut other = dir.as_os_str().to_owned();
         other.push(".old");
-        let fix = format!("mv {} {}", word(dir), word(Path::new(&other)));
+        let fix = format!("mv {} {}", shell_path(dir), shell_path(Path::new(&other)));
         return Some(Finding::error(CHECK, format!("{path} is not a directory"), fix));
     }
     let message = format!("{path} is not writable");
@@ -105,7 +106,7 @@ fn open_logs(logs: &Path) -> Option<Finding> {
         .filter(|meta| meta.is_file() && meta.permissions().mode() & OTHERS != 0)
         .count();
     let message = format!("other users can read {} in .ralph/logs", counted(open as u64, "log"));
-    let fix = format!("find {} -type f -exec chmod 600 {{}} +", word(logs));
+    let fix = format!("find {} -type f -exec chmod 600 {{}} +", shell_path(logs));
     (open > 0).then(|| Finding::warning(CHECK, message, fix))
 }
 
@@ -125,7 +126,7 @@ pub fn make_writable(paths: &[impl AsRef<Path>]) -> String {
     if paths.iter().any(|path| access_to_write(path) == Err(Errno::ROFS)) {
         return "remount its file system read-write, or work elsewhere: it is read-only".to_owned();
     }
-    let words: Vec<String> = paths.iter().map(|path| word(path)).collect();
+    let words: Vec<String> = paths.iter().map(|path| shell_path(path)).collect();
     let words = words.join(" ");
     let mode = if paths.iter().any(|path| path.is_dir()) { "u+rwx" } else { "u+rw" };
     let user = rustix::process::getuid().as_raw();

@@ -10,8 +10,8 @@ use ralph_core::project::Project;
 use ralph_core::text::{MASK, shell_word};
 use serde_json::Value;
 
-use super::{Finding, database, word};
-use crate::command_error::CommandError;
+use super::{Finding, database};
+use crate::command_error::{CommandError, shell_path};
 use crate::commands::config::{Row, rows};
 use crate::commands::run;
 use crate::notify::is_url;
@@ -34,7 +34,7 @@ fn fix(message: &str, project: &Project, environment: impl Iterator<Item = (OsSt
     let file = project.config();
     let text = read_text(&file, Links::Follow, Limit::SETTINGS);
     if text.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
-        return format!("chmod u+r {}", word(&file));
+        return format!("chmod u+r {}", shell_path(&file));
     }
     if Settings::load(&file, std::iter::empty()).is_err() {
         return "fix .ralph.toml; see all settings: ralph config show --all".to_owned();
@@ -105,7 +105,7 @@ fn secrets(settings: &Settings, file: &Path) -> Option<Finding> {
     let names = names.join(", ");
     let message =
         format!(".ralph.toml contains secrets and other users can read it (mode {mode:o}): {names}");
-    Some(Finding::warning("settings", message, format!("chmod 600 {}", word(file))))
+    Some(Finding::warning("settings", message, format!("chmod 600 {}", shell_path(file))))
 }
 
 /// Claude Code reads CLAUDE.md; where there is one that does not lead to AGENTS.md, what stands there is not read.
@@ -131,7 +131,7 @@ pub fn agents_md(root: &Path, settings: &Settings) -> Finding {
         Ok(text) if !same && !text.contains(name) => Finding::warning(
             check,
             format!("CLAUDE.md does not mention {name}, so Claude Code does not read it"),
-            format!("echo {} >> {}", shell_word(&format!("@{file}")), word(&claude_md)),
+            format!("echo {} >> {}", shell_word(&format!("@{file}")), shell_path(&claude_md)),
         ),
         _ if !path.exists() => Finding::ok(check, format!("none yet; runs create {file}")),
         _ => Finding::ok(check, format!("agents can read {file}")),

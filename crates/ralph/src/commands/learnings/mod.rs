@@ -24,7 +24,6 @@ use crate::ui::{self, scores, style};
 use crate::workspace::{Workspace, ago, now, random};
 use crate::{input, output};
 
-/// The learnings commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     List(ListArgs),

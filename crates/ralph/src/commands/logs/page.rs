@@ -11,7 +11,6 @@ use crate::ui::style::{self, BOLD, CYAN, DIM, YELLOW, paint};
 use crate::ui::table::block;
 use crate::ui::{format, lines};
 
-/// Lines shown of the end of standard error, and of what the gate printed.
 pub const TAIL_LINES: usize = 20;
 /// How much of one line, or of one thing said, is shown.
 const MOST: usize = 256 * 1024;

@@ -1,21 +1,21 @@
 //! The agents of a run: who works, how they are started, and whether their costs can be limited.
 
-use ralph_core::agent::{Agent, AgentKind, LaunchRequest};
+use std::path::Path;
+
+use ralph_core::agent::{Agent, AgentKind, Launch, LaunchRequest};
 use ralph_core::decide::{Budgets, Spent, meters, rest_usd, task_meters};
-use ralph_core::engine::Prompt;
-use ralph_core::model::{RunId, Task};
+use ralph_core::model::{Key, RunId, Task, TaskId};
 use ralph_core::store::{Store, StoreError};
 use serde::Serialize;
 
 use crate::command_error::CommandError;
 use crate::secrets::{shown, shown_words};
 use crate::settings::{Settings, build_agent};
-use crate::workspace::{Workspace, now};
+use crate::workspace::now;
 
 /// Characters of one argument that are shown.
 const SHOWN: usize = 200;
 
-/// The agents of the settings.
 pub struct Crew {
     /// Who works first.
     main: Agent,
@@ -80,28 +80,31 @@ pub fn rest_of_day(store: &Store, budgets: &Budgets) -> Result<Option<f64>, Stor
     Ok(rest_usd(&meters(&day, &spent)))
 }
 
-/// How the agent would be started on a task.
+/// How an agent would be started for the first attempt of a run. `rules` and `task_prompt` are its prompt.
 pub fn launch(
     agent: &Agent,
-    workspace: &Workspace,
-    task: &Task,
-    prompt: &Prompt,
+    root: &Path,
+    (task_id, task_key): (&TaskId, Option<&Key>),
+    model: &str,
+    (rules, task_prompt): (&str, &str),
     budget_usd: Option<f64>,
-) -> ShownLaunch {
-    let root = workspace.project.root();
-    let launch = agent.launch(&LaunchRequest {
-        task_id: &task.id,
-        task_key: task.key.as_ref().map(|key| key.as_str()),
+) -> Launch {
+    agent.launch(&LaunchRequest {
+        task_id,
+        task_key: task_key.map(Key::as_str),
         attempt: 1,
-        model: &prompt.choice.model,
+        model,
         run_id: &RunId::from_stored("r-…"),
         project_root: root,
         work_tree: root,
-        rules: &prompt.rules,
-        task_prompt: &prompt.task,
+        rules,
+        task_prompt,
         is_root: rustix::process::getuid().is_root(),
         budget_usd,
-    });
+    })
+}
+
+pub fn shown_launch(launch: Launch) -> ShownLaunch {
     let env = launch.env.iter();
     let env = env.map(|(name, value)| (name.clone(), shown(name, &value.to_string_lossy(), SHOWN)));
     ShownLaunch {

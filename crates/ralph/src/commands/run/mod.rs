@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub use agents::{ChosenModels, Crew, launch, rest_of_budgets, rest_of_day, unlimited};
+pub use agents::{ChosenModels, Crew, launch, rest_of_budgets, rest_of_day, shown_launch, unlimited};
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
 use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};
@@ -31,7 +31,6 @@ use crate::ui::format::counted;
 use crate::workspace::{Workspace, random};
 use crate::{interrupts, output};
 
-/// How many tasks a refusal names.
 const NAMED: usize = 20;
 
 /// Run agents over the plan, one fresh session per attempt, until every task is done.

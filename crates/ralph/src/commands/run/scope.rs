@@ -16,7 +16,6 @@ use crate::output;
 use crate::ui::format::model_choice;
 use crate::workspace::{Workspace, now};
 
-/// The tasks that the command line names.
 fn named_tasks(workspace: &Workspace, args: &Args) -> Result<Vec<Task>, CommandError> {
     args.tasks.iter().map(|name| workspace.task(name)).collect()
 }

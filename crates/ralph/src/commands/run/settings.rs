@@ -39,7 +39,6 @@ pub fn apply_flags(settings: &mut Settings, args: &Args) {
     settings.recovery.enabled.set_flag((args.recovery || args.no_recovery).then_some(args.recovery));
 }
 
-/// The engine's settings from the user's.
 pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettings {
     let run = &settings.run;
     let gate = &settings.gate;
@@ -122,7 +121,6 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
     }
 }
 
-/// How long logs are kept.
 pub fn log_limits(settings: &Settings) -> logs::Limits {
     logs::Limits::new(*settings.logs.keep_days, *settings.logs.max_mb)
 }

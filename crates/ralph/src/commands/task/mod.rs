@@ -1,5 +1,8 @@
 //! `ralph task …`: the plan.
 
+mod edit;
+mod tree;
+
 use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -7,24 +10,22 @@ use std::process::ExitCode;
 
 use ralph_core::agent::adopt_orphans;
 use ralph_core::gate::{self, Gate, GateResult};
-use ralph_core::model::{GateOutcome, Key, NewTask, Phase, Status, TITLE_CHARS, Task, TaskEdit, TaskId};
+use ralph_core::model::{GateOutcome, Key, Phase, Status, Task, TaskId};
 use ralph_core::store::{Children, Mark, PlanNode, Scope};
-use ralph_core::text::{clean, code_line, few, mask_secrets, one_line, plain_line};
+use ralph_core::text::{clean, code_line, few, mask_secrets, one_line};
 use serde_json::json;
 
-use super::run::{Crew, gate_limits, note_stranger};
-use super::task_tree;
+use super::run::gate_limits;
 use crate::command_error::{CommandError, CommandResult};
+use crate::ui::format;
 use crate::ui::style::Standing;
 use crate::ui::table::Table;
-use crate::ui::{format, lines};
-use crate::workspace::{Workspace, now, random};
+use crate::workspace::{Workspace, now};
 use crate::{input, interrupts, output};
 
-/// The task commands.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    Add(AddArgs),
+    Add(edit::AddArgs),
     List(ListArgs),
     /// Show one task with all its details and attempts.
     Show {
@@ -34,7 +35,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    Edit(EditArgs),
+    Edit(edit::EditArgs),
     /// Mark tasks as done; with --verify only if their gates pass.
     Done {
         #[command(flatten)]
@@ -115,7 +116,7 @@ pub struct Pair {
 
 pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
     match command {
-        Command::Add(args) => add(&mut Workspace::open_or_create(dir)?, args),
+        Command::Add(args) => edit::add(&mut Workspace::open_or_create(dir)?, args),
         Command::List(args) => list(&Workspace::open_to_read(dir)?, &args),
         Command::Show { task, json } => {
             let workspace = Workspace::open_to_read(dir)?;
@@ -126,7 +127,7 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Command::Edit(args) => edit(&mut Workspace::open(dir)?, args),
+        Command::Edit(args) => edit::edit(&mut Workspace::open(dir)?, args),
         Command::Done { tasks, verify } => {
             mark(dir, &tasks, if verify { Mark::Verified } else { Mark::Done })
         }
@@ -135,198 +136,8 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
         Command::Skip(ReasonArgs { tasks, reason }) => mark(dir, &tasks, Mark::Skipped { reason }),
         Command::Delete { task, yes, recursive } => delete(&mut Workspace::open(dir)?, &task, yes, recursive),
         Command::Deps(command) => deps(dir, &command),
-        Command::Tree { task, json } => task_tree::run(dir, task.as_deref(), json),
+        Command::Tree { task, json } => tree::run(dir, task.as_deref(), json),
     }
-}
-
-/// Add a task and print its id.
-///
-/// Wherever a command takes a task, you can use its id or its key.
-#[derive(Debug, clap::Args)]
-pub struct AddArgs {
-    /// What to do, in one line.
-    title: String,
-    /// What to do, in full; `-` reads it from stdin.
-    #[arg(short, long, value_name = "TEXT")]
-    description: Option<String>,
-    /// Your own short name for the task, unique in the project: 1.3, 12-01, V4.
-    #[arg(long)]
-    key: Option<String>,
-    /// The phase of the plan: 2, 2.1.
-    #[arg(long, value_name = "N")]
-    phase: Option<String>,
-    /// The parent task.
-    #[arg(long, value_name = "ID")]
-    parent: Option<String>,
-    /// A task that must be done first; can be repeated.
-    #[arg(long, value_name = "ID")]
-    after: Vec<String>,
-    /// The gate: a command that exits 0 only if the task is done.
-    #[arg(long, value_name = "CMD")]
-    verify: Option<String>,
-    /// The files that the task is about.
-    #[arg(long, value_name = "A,B")]
-    files: Option<String>,
-    /// The priority; lower numbers run first.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    priority: i64,
-    /// The model to use for this task.
-    #[arg(long)]
-    model: Option<String>,
-    /// How to tell that the task is done, in words.
-    #[arg(long, value_name = "TEXT")]
-    done_when: Option<String>,
-    /// The commit message, if Ralph commits.
-    #[arg(long, value_name = "MESSAGE")]
-    commit: Option<String>,
-    /// Print the task as JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-fn add(workspace: &mut Workspace, args: AddArgs) -> CommandResult {
-    let parent = workspace.optional_task(args.parent.as_deref())?;
-    let after = args.after.iter().flat_map(|names| words(names));
-    let after = after.map(|name| workspace.task(&name).map(|task| task.id));
-    let description = args.description.map(|text| input::argument(text, "description")).transpose()?;
-    let new = NewTask {
-        title: title(&args.title)?,
-        description: description.unwrap_or_default(),
-        key: args.key.as_deref().map(Key::parse).transpose()?,
-        phase: args.phase.as_deref().map(Phase::parse).transpose()?,
-        parent: parent.map(|task| task.id),
-        after: after.collect::<Result<_, _>>()?,
-        verify: args.verify.and_then(cleared),
-        files: args.files.as_deref().map(words).unwrap_or_default(),
-        priority: args.priority,
-        model: args.model.and_then(|name| model(workspace, name)),
-        done_when: args.done_when.and_then(cleared),
-        commit: args.commit.and_then(cleared),
-        ..NewTask::default()
-    };
-    let id = workspace.store.add_task(&new, now(), &mut random)?;
-    match args.json {
-        true => output::json(&masked(workspace.task(id.as_str())?)),
-        false => output::line(&id),
-    }
-    if new.verify.is_none() && !workspace.has_project_gate() {
-        // The new one first: that is where a gate is still in mind.
-        let mut ungated = workspace.store.ungated(&Scope::All, true)?;
-        ungated.sort_by_key(|task| task.task_id != id);
-        let names: Vec<String> = ungated.iter().map(|task| task.name().to_owned()).collect();
-        if let Some(ungated) = lines::ungated(names.len() as u64, &names) {
-            output::note(ungated);
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Change a task.
-///
-/// An empty value clears a field: --verify "". Changes apply from the task's next attempt.
-#[derive(Debug, clap::Args)]
-pub struct EditArgs {
-    /// The task's id or key.
-    task: String,
-    /// New title.
-    #[arg(long)]
-    title: Option<String>,
-    /// New description; `-` reads it from stdin.
-    #[arg(short, long, value_name = "TEXT")]
-    description: Option<String>,
-    /// New key.
-    #[arg(long)]
-    key: Option<String>,
-    /// New phase.
-    #[arg(long, value_name = "N")]
-    phase: Option<String>,
-    /// New parent task.
-    #[arg(long, value_name = "ID")]
-    parent: Option<String>,
-    /// New gate.
-    #[arg(long, value_name = "CMD")]
-    verify: Option<String>,
-    /// New files.
-    #[arg(long, value_name = "A,B")]
-    files: Option<String>,
-    /// New priority; lower numbers run first.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    priority: Option<i64>,
-    /// New model.
-    #[arg(long)]
-    model: Option<String>,
-    /// New description of when the task is done.
-    #[arg(long, value_name = "TEXT")]
-    done_when: Option<String>,
-    /// New commit message.
-    #[arg(long, value_name = "MESSAGE")]
-    commit: Option<String>,
-}
-
-fn edit(workspace: &mut Workspace, args: EditArgs) -> CommandResult {
-    let task = workspace.task(&args.task)?;
-    let key = |text| cleared(text).as_deref().map(Key::parse).transpose();
-    let phase = |text| cleared(text).as_deref().map(Phase::parse).transpose();
-    let parent = |name| {
-        let parent = workspace.optional_task(cleared(name).as_deref())?;
-        Ok::<_, CommandError>(parent.map(|task| task.id))
-    };
-    let edit = TaskEdit {
-        title: args.title.as_deref().map(title).transpose()?,
-        description: args.description.map(|text| input::argument(text, "description")).transpose()?,
-        key: args.key.map(key).transpose()?,
-        phase: args.phase.map(phase).transpose()?,
-        parent: args.parent.map(parent).transpose()?,
-        verify: args.verify.map(cleared),
-        files: args.files.as_deref().map(words),
-        priority: args.priority,
-        model: args.model.map(|name| model(workspace, name)),
-        done_when: args.done_when.map(cleared),
-        commit: args.commit.map(cleared),
-        ..TaskEdit::default()
-    };
-    if edit.is_empty() {
-        return Err(CommandError::usage("nothing to change")
-            .hint("pass an option such as --title or --verify; see `ralph task edit --help`"));
-    }
-    workspace.store.edit_task(&task.id, &edit, now())?;
-    let task = workspace.task(task.id.as_str())?;
-    output::line(format_args!("{} {} · changed", task.name(), task.title));
-    Ok(ExitCode::SUCCESS)
-}
-
-fn words(text: &str) -> Vec<String> {
-    let words = text.split(',').map(str::trim);
-    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-/// A title must be one line that says something and is not too long.
-fn title(text: &str) -> Result<String, CommandError> {
-    let title = plain_line(text, usize::MAX);
-    match title.chars().count() {
-        0 => Err(CommandError::usage("the title is empty")),
-        length if length > TITLE_CHARS => Err(CommandError::usage(format_args!(
-            "the title has {length} characters; at most {TITLE_CHARS} are allowed"
-        ))
-        .hint("shorten it and put the rest into --description")),
-        _ => Ok(title),
-    }
-}
-
-/// The model that a task asks for. A warning about one that the agent does not have comes now, not in the middle of a run.
-fn model(workspace: &Workspace, text: String) -> Option<String> {
-    let model = cleared(text)?.trim().to_owned();
-    // Settings that cannot be read are reported where they matter.
-    let crew = workspace.settings().and_then(|settings| Crew::of(&settings));
-    if let Ok(crew) = crew {
-        note_stranger(crew.agent(), &model);
-    }
-    Some(model)
-}
-
-/// An empty text clears a field.
-fn cleared(text: String) -> Option<String> {
-    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// List tasks in plan order.
