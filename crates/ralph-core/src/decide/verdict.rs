@@ -9,6 +9,8 @@ use crate::text::{duration, mask_secrets, one_line};
 
 /// How much of the last line of an agent that reports failure without a reason is shown.
 const LAST_LINE_CHARS: usize = 200;
+/// How much of the error of an agent that crashed is shown before what its gate said.
+const ENDING_CHARS: usize = 280;
 
 /// Whether the gate has something to judge: the agent ended normally and says the task is done.
 pub fn claims_done(stop: Stop, report: &AgentReport, signals: &Signals) -> bool {
@@ -47,6 +49,7 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
         Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };
+    let verdict = with_green_gate(verdict, evidence.gate);
     let denied = &evidence.report.denials;
     if verdict.is_failure() && !denied.is_empty() {
         // Without its tools the agent could not have done it: a matter of set-up, not of the task.
@@ -54,6 +57,19 @@ pub fn verdict(evidence: &Evidence<'_>) -> Verdict {
         return Verdict { abort: verdict.abort, ..error(ErrorType::Permission, &message) };
     }
     verdict
+}
+
+/// The work may be complete where the agent crashed or took too long, so people are told that its gate passed.
+fn with_green_gate(verdict: Verdict, gate: GateView<'_>) -> Verdict {
+    let ended_early =
+        matches!(verdict.error_type, Some(ErrorType::Crash | ErrorType::Timeout | ErrorType::IdleTimeout));
+    match gate {
+        GateView::Ran(gate) if ended_early && gate.outcome == GateOutcome::Passed => {
+            let told = |message: String| format!("{}; the gate passed", one_line(&message, ENDING_CHARS));
+            Verdict { message: verdict.message.map(told), ..verdict }
+        }
+        _ => verdict,
+    }
 }
 
 /// An agent that took too long because its service did not answer has not failed itself.
@@ -360,6 +376,29 @@ mod tests {
             let waited = report(fault(Fault::Network), "");
             let expected = (Outcome::Error, Some("network".to_owned()), false);
             assert_eq!(judge(&waited, stop, GateView::NotRun), expected);
+        }
+    }
+
+    #[test]
+    fn an_agent_that_ends_early_with_a_green_gate_is_told_with_that() {
+        let passed = gate(GateOutcome::Passed);
+        let failed = gate(GateOutcome::Failed);
+        for (stop, gate, message) in [
+            (Stop::Exited, &passed, "broken; the gate passed"),
+            (Stop::WallTimeout(Duration::from_secs(60)), &passed, "timed out after 1 min; the gate passed"),
+            (Stop::Exited, &failed, "broken"),
+        ] {
+            let report = report(fault(Fault::Crash), "");
+            let signals = signals::parse("", &Scope { task_id: "t-000001", task_key: None, ladder: &[] });
+            let told = verdict(&Evidence {
+                stop,
+                report: &report,
+                signals: &signals,
+                gate: GateView::Ran(gate),
+                green: Green::Ignored,
+                commit_failure: None,
+            });
+            assert_eq!(told.message.as_deref(), Some(message));
         }
     }
 

@@ -269,7 +269,7 @@ impl Run<'_> {
         let gate = match misplaced {
             // What the gate would judge is not the work.
             Some(_) => None,
-            None => self.gates.judge(run, claimed, &session, &signals, &git)?,
+            None => self.gates.judge(run, &mut self.state_md, claimed, &session, &signals, &git)?,
         };
         let done = claims_done(session.stop, &session.report, &signals);
         // A gate that passed before proves nothing about this attempt.
