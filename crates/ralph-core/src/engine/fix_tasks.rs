@@ -277,7 +277,10 @@ fn spec_path(store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
 fn out_of_retries(task: &Task, attempts: u32, result: &AttemptResult, has_progress_log: bool) -> Vec<String> {
     let plural = if attempts == 1 { "" } else { "s" };
     let why = result.report.as_ref().map(|report| report.why_it_failed.as_str());
-    let why = why.filter(|why| *why != NOTHING_KNOWN).or(result.verdict.message.as_deref()).unwrap_or(NOTHING_KNOWN);
+    let why = why
+        .filter(|why| *why != NOTHING_KNOWN)
+        .or(result.verdict.message.as_deref())
+        .unwrap_or(NOTHING_KNOWN);
     vec![
         format!("ERROR: Max retries reached for task {} after {attempts} attempt{plural}", task.name()),
         format!("Last failure: {}", text::one_line(why, 500)),

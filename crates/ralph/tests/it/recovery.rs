@@ -452,7 +452,7 @@ fn brk_08_models_escalate_along_a_chain_of_fixes_and_the_record_says_so() {
     assert_eq!(models, [("1.3", "sonnet"), ("1.3.1", "sonnet"), ("1.3.1.1", "opus"), ("1.3.1.1.1", "opus")]);
     assert_eq!(tried[2].2, "escalated after 2 consecutive failures");
     let reason = project.task("1.3")["reason"].to_string();
-    assert!(reason.contains("tried sonnet, then opus"), "{reason}");
+    assert!(reason.contains("Tried sonnet, then opus"), "{reason}");
 }
 
 #[test]
