@@ -335,6 +335,9 @@ pub struct AttemptFinished {
     #[serde(flatten)]
     pub task: TaskRef,
     pub attempt: u32,
+    /// Its number with uncounted attempts included; 0 in events of older versions.
+    #[serde(default)]
+    pub attempt_number: u32,
     pub iteration: u32,
     /// Who worked; none where only a parent's gate was run.
     #[serde(default)]
@@ -380,6 +383,7 @@ impl AttemptFinished {
         Self {
             task: TaskRef::from(task),
             attempt: attempt.attempt,
+            attempt_number: attempt.attempt_number,
             iteration: attempt.iteration.unwrap_or_default(),
             agent: attempt.agent,
             model: attempt.model,

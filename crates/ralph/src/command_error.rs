@@ -80,10 +80,6 @@ impl CommandError {
         Self::new(RunExit::Interrupted(Signal::Interrupt), "interrupted")
     }
 
-    pub fn cannot_read(path: &Path, error: &io::Error) -> Self {
-        Self::usage(format_args!("cannot read {}: {error}", path.display()))
-    }
-
     pub fn cannot_write(path: &Path, error: &io::Error) -> Self {
         Self::environment(format_args!("cannot write {}: {error}", path.display()))
             .hint("check the permissions and the free space of the directory")

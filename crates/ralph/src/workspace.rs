@@ -1,6 +1,6 @@
 //! A project as commands need it: found, its settings read, its database open.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -221,7 +221,7 @@ impl Workspace {
     }
 
     /// The tasks whose attempt a crash of Ralph cut short. The database has them as running until the next run finds out.
-    pub fn interrupted_tasks(&self) -> Result<HashSet<TaskId>, StoreError> {
+    pub fn interrupted_tasks(&self) -> Result<HashMap<TaskId, Timestamp>, StoreError> {
         interrupted_tasks(&self.store)
     }
 
@@ -243,7 +243,7 @@ impl Workspace {
     fn correct_interrupted(&self, tasks: &mut [Task]) -> Result<(), CommandError> {
         if tasks.iter().any(|task| task.status == Status::InProgress) {
             let interrupted = self.interrupted_tasks()?;
-            for task in tasks.iter_mut().filter(|task| interrupted.contains(&task.id)) {
+            for task in tasks.iter_mut().filter(|task| interrupted.contains_key(&task.id)) {
                 task.status = Status::Pending;
             }
         }
@@ -255,12 +255,12 @@ impl Workspace {
     }
 }
 
-fn interrupted_tasks(store: &Store) -> Result<HashSet<TaskId>, StoreError> {
+fn interrupted_tasks(store: &Store) -> Result<HashMap<TaskId, Timestamp>, StoreError> {
     let runs = store.open_runs()?;
     let active: HashSet<&RunId> = runs.iter().filter(|run| is_active(run)).map(|run| &run.id).collect();
     let claims = store.claims()?.into_iter();
     let dead = claims.filter(|claim| !active.contains(&claim.run_id));
-    Ok(dead.map(|claim| claim.task_id).collect())
+    Ok(dead.map(|claim| (claim.task_id, claim.heartbeat_at)).collect())
 }
 
 /// How many tasks there are of each status, and how many are ready. Tasks that a crash interrupted are pending and ready.

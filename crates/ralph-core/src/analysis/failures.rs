@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::common::commonest;
+use super::common::{commonest, distinct};
 use super::suggestion::Trouble;
 use super::{Fact, NAME_CHARS, NO_FAILURES, Surroundings};
 use crate::diagnose::{Cause, Diagnosis, diagnose};
@@ -134,6 +134,14 @@ impl<'f> Failures<'f> {
         self.all.iter().filter(is_top).collect()
     }
 
+    /// Other errors that came as often as the commonest one, each with its failures, newest first.
+    fn tied(&self) -> Vec<Vec<&Failure<'f>>> {
+        let kinds = distinct(self.all.iter().map(|one| &one.sameness));
+        let others = kinds.into_iter().filter(|kind| self.top.as_ref() != Some(kind));
+        let alike = others.map(|kind| self.all.iter().filter(|one| one.sameness == *kind).collect());
+        alike.filter(|alike: &Vec<&Failure<'f>>| alike.len() == self.alike().len()).collect()
+    }
+
     /// The commonest error with its message and how often it came.
     pub(super) fn pattern(&self) -> String {
         let trouble = self.trouble.as_ref();
@@ -147,7 +155,20 @@ impl<'f> Failures<'f> {
             return NO_FAILURES.to_owned();
         };
         if alike.len() > 1 || count == 1 {
-            return format!("{} of {count}: {}", alike.len(), what(&alike));
+            let of_all = |alike: &Vec<&Failure<'f>>| format!("{} of {count}: {}", alike.len(), what(alike));
+            let tied = self.tied();
+            return match tied.as_slice() {
+                [] => of_all(&alike),
+                [other] => {
+                    // Each gets its half of the line.
+                    let half = |text: String| one_line(&text, PATTERN_CHARS / 2 - 1);
+                    format!("{}; {}", half(of_all(&alike)), half(of_all(other)))
+                }
+                others => {
+                    let kinds = others.len() + 1;
+                    format!("{kinds} errors, {} of {count} each; newest: {}", alike.len(), what(&alike))
+                }
+            };
         }
         // No two are the same; at least they may be of one kind.
         match commonest(self.all.iter().map(|one| one.fact.kind())) {

@@ -9,6 +9,8 @@ use crate::text::{duration, mask_secrets, one_line};
 
 /// How much of the last line of an agent that reports failure without a reason is shown.
 const LAST_LINE_CHARS: usize = 200;
+/// How much of the error of an agent that crashed is shown before what its gate said.
+const ENDING_CHARS: usize = 280;
 
 /// What is said of done work that git refused.
 pub const NOT_COMMITTED: &str = "the work could not be committed";
@@ -56,6 +58,7 @@ pub fn verdict(evidence: &Evidence) -> Verdict {
         Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };
+    let verdict = with_green_gate(verdict, evidence);
     let denied = &evidence.session.report.denials;
     if verdict.is_failure() && !denied.is_empty() {
         // Without its tools the agent could not have done it: a matter of set-up, not of the task.
@@ -63,6 +66,17 @@ pub fn verdict(evidence: &Evidence) -> Verdict {
         return Verdict { abort: verdict.abort, ..error(ErrorType::Permission, &message) };
     }
     verdict
+}
+
+/// The work may be complete where the agent crashed or took too long, so people are told that its gate passed.
+fn with_green_gate(verdict: Verdict, evidence: &Evidence) -> Verdict {
+    let ended_early =
+        matches!(verdict.error_type, Some(ErrorType::Crash | ErrorType::Timeout | ErrorType::IdleTimeout));
+    if !(ended_early && evidence.gate_passed()) {
+        return verdict;
+    }
+    let told = |message: String| format!("{}; the gate passed", one_line(&message, ENDING_CHARS));
+    Verdict { message: verdict.message.map(told), ..verdict }
 }
 
 /// An agent that took too long because its service did not answer has not failed itself.
@@ -130,10 +144,10 @@ fn without_signal(evidence: &Evidence) -> Verdict {
 }
 
 /// The verdict on a parent whose children are done and whose own gate did not pass.
-pub fn parent_verdict(gate: Option<&GateRecord>) -> Verdict {
-    match gate.filter(|gate| gate.outcome == GateOutcome::Broken) {
-        Some(gate) => gate_broken(gate),
-        None => gate_failure("all subtasks are done, but the gate failed"),
+pub fn parent_verdict(gate: &GateRecord) -> Verdict {
+    match gate.outcome {
+        GateOutcome::Broken => gate_broken(gate),
+        _ => gate_failure(&format!("the gate `{}`, run after all subtasks, {}", gate.command, gate.ended)),
     }
 }
 
@@ -375,6 +389,22 @@ mod tests {
             let waited = report(fault(Fault::Network), "");
             let expected = (Outcome::Error, Some("network".to_owned()), false);
             assert_eq!(judge(&waited, stop, None), expected);
+        }
+    }
+
+    #[test]
+    fn an_agent_that_ends_early_with_a_green_gate_is_told_with_that() {
+        for (stop, outcome, message) in [
+            (Stop::Exited, GateOutcome::Passed, "broken; the gate passed"),
+            (
+                Stop::WallTimeout(Duration::from_secs(60)),
+                GateOutcome::Passed,
+                "timed out after 1 min; the gate passed",
+            ),
+            (Stop::Exited, GateOutcome::Failed, "broken"),
+        ] {
+            let told = verdict(&evidence(&report(fault(Fault::Crash), ""), stop, gate(outcome)));
+            assert_eq!(told.message.as_deref(), Some(message));
         }
     }
 

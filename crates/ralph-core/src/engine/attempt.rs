@@ -183,7 +183,7 @@ impl Run<'_> {
         let gate = match misplaced {
             // What the gate would judge is not the work.
             Some(_) => None,
-            None => self.gates.run_after_agent(run, claimed, &session, &git)?,
+            None => self.gates.run_after_agent(run, &mut self.state_md, claimed, &session, &git)?,
         };
         Ok(Evidence {
             commit_failure: misplaced.filter(|_| claims_done(&session)),

@@ -153,6 +153,7 @@ impl Run<'_> {
         result.attempt.run_id = Some(run.id.clone());
         result.attempt.worker = Some(run.worker.to_owned());
         result.attempt.attempt = claimed.tries.counted + 1;
+        result.attempt.attempt_number = claimed.tries.recorded + 1;
         result.attempt.duration_ms = millis(run.clock.now().since(result.attempt.started_at));
         let failures = result.failures();
         let why = why_blocked(&result);

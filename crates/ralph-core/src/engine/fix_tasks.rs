@@ -139,9 +139,12 @@ impl FixPolicy<'_> {
         let key = match next_fix(&family.lineage, &settings.limits, &taken) {
             Ok(key) => key,
             Err(limit) => {
-                let tried = tried.map(|tried| format!("tried {tried}"));
-                let reason: Vec<String> = limit.lines.iter().cloned().chain(tried).collect();
-                let end = family.end(task, reason.join("; "), failure.error.clone(), limit.end);
+                // The limit and the chain; the rest of the lines is for whoever watches the run.
+                let lines =
+                    limit.lines.iter().take(2).map(|line| line.trim_start_matches("ERROR: ").to_owned());
+                let tried = tried.map(|tried| format!("Tried {tried}"));
+                let reason: Vec<String> = lines.chain(tried).collect();
+                let end = family.end(task, reason.join(". "), failure.error.clone(), limit.end);
                 return Ok(Response::End(end, limit));
             }
         };
@@ -275,7 +278,10 @@ fn spec_path(store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
 fn out_of_retries(task: &Task, attempts: u32, result: &AttemptResult, has_progress_log: bool) -> Vec<String> {
     let plural = if attempts == 1 { "" } else { "s" };
     let why = result.report.as_ref().map(|report| report.why_it_failed.as_str());
-    let why = why.or(result.verdict.message.as_deref()).unwrap_or(NOTHING_KNOWN);
+    let why = why
+        .filter(|why| *why != NOTHING_KNOWN)
+        .or(result.verdict.message.as_deref())
+        .unwrap_or(NOTHING_KNOWN);
     vec![
         format!("ERROR: Max retries reached for task {} after {attempts} attempt{plural}", task.name()),
         format!("Last failure: {}", text::one_line(why, 500)),

@@ -7,6 +7,7 @@ use super::fix_tasks::SAID;
 use super::readiness::{open_gates, told_gate_fix};
 use super::run_context::{RunContext, shown_command};
 use super::run_end::{Result, millis};
+use super::state_md::StateMd;
 use crate::decide::{claims_done, gave_no_signal};
 use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};
@@ -30,6 +31,7 @@ impl Gates {
     pub(super) fn run_after_agent(
         &self,
         run: &mut RunContext<'_>,
+        state_md: &mut StateMd,
         claimed: &Claimed,
         session: &Session,
         git: &GitRecord,
@@ -39,7 +41,7 @@ impl Gates {
             return Ok(None);
         };
         let retries = run.settings.gate.retries;
-        Ok(Some(match run.run_gate(claimed, &command, retries)? {
+        Ok(Some(match run.run_gate(claimed, &command, retries, Some(state_md))? {
             GateResult::Ran(record) => {
                 let record = failed_differently_if_fixed(run, claimed, record)?;
                 let changed = git.files_changed.as_deref().unwrap_or_default();
@@ -74,7 +76,7 @@ impl Gates {
         let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
             return Ok(None);
         };
-        let result = run.run_gate(claimed, &command, 0)?;
+        let result = run.run_gate(claimed, &command, 0, None)?;
         if is_first && matches!(&result, GateResult::Ran(gate) if gate.outcome == GateOutcome::Passed) {
             let task = TaskRef::from(&claimed.task);
             run.tell(EventKind::GateGreenBefore { task, command: shown_command(&command) })?;
@@ -183,7 +185,14 @@ impl RunContext<'_> {
         Ok(texts)
     }
 
-    pub(super) fn run_gate(&mut self, claimed: &Claimed, command: &str, retries: u32) -> Result<GateResult> {
+    /// Runs a gate. `state_md` is the page that shows the attempt which the gate belongs to.
+    pub(super) fn run_gate(
+        &mut self,
+        claimed: &Claimed,
+        command: &str,
+        retries: u32,
+        mut state_md: Option<&mut StateMd>,
+    ) -> Result<GateResult> {
         let gate = Gate {
             command,
             dir: self.work_tree,
@@ -201,7 +210,10 @@ impl RunContext<'_> {
         self.gate_ran = true;
         let mut guard = self.take_guard()?;
         let mut on_progress = |progress| match progress {
-            GateProgress::Tick => self.beat(),
+            GateProgress::Tick => {
+                self.beat();
+                state_md.iter_mut().for_each(|page| page.show_attempt(self));
+            }
             GateProgress::Started { run } => {
                 self.show(EventKind::GateStarted {
                     task: task.clone(),

@@ -32,18 +32,19 @@ impl Run<'_> {
         let started_at = run.clock.now();
         let task = TaskRef::from(&claimed.task);
         let command = claimed.task.verify.as_ref().filter(|_| run.settings.gate.enabled);
-        let gate = match command.map(|command| run.run_gate(claimed, command, run.settings.gate.retries)) {
-            None => None,
-            Some(result) => match result? {
-                GateResult::Ran(record) => Some(record),
-                GateResult::Interrupted => return run.release(claimed),
-                GateResult::NotStarted(why) => {
-                    run.release(claimed)?;
-                    return Err(EngineError::Gate { task: task.name().to_owned(), why }.into());
-                }
-            },
-        };
-        if gate.as_ref().is_none_or(|gate| gate.outcome == GateOutcome::Passed) {
+        let gate =
+            match command.map(|command| run.run_gate(claimed, command, run.settings.gate.retries, None)) {
+                None => None,
+                Some(result) => match result? {
+                    GateResult::Ran(record) => Some(record),
+                    GateResult::Interrupted => return run.release(claimed),
+                    GateResult::NotStarted(why) => {
+                        run.release(claimed)?;
+                        return Err(EngineError::Gate { task: task.name().to_owned(), why }.into());
+                    }
+                },
+            };
+        let Some(gate) = gate.as_ref().filter(|gate| gate.outcome != GateOutcome::Passed) else {
             // Gates may be switched off for this run.
             let by = gate.map_or(DoneBy::Children, |_| DoneBy::Gate);
             let (id, now) = (&claimed.task.id, run.clock.now());
@@ -51,9 +52,9 @@ impl Run<'_> {
                 store.complete_parent(id, &claimed.token, by, event, now)
             })?;
             return run.show_progress();
-        }
+        };
         run.tell(EventKind::ParentGate { task, passed: false })?;
-        let verdict = parent_verdict(gate.as_ref());
+        let verdict = parent_verdict(gate);
         // A failure would count as an attempt, and the task has used up all it may have.
         if verdict.counts()
             && let Some((reason, end)) = attempts_used_up(run, &claimed.task)?
@@ -65,8 +66,8 @@ impl Run<'_> {
             rationale: Some("the task's own gate".into()),
             ..Attempt::new(&claimed.task, started_at)
         };
-        let mut result = AttemptResult::of_parent_gate(attempt, gate.as_ref(), verdict);
-        let fix = gate.as_ref().and_then(|gate| gate.fix.as_deref());
+        let mut result = AttemptResult::of_parent_gate(attempt, Some(gate), verdict);
+        let fix = gate.fix.as_deref();
         result.needs_person = fix.map(|fix| told_gate_fix(&claimed.task, fix));
         self.record(claimed, result).map(drop)
     }

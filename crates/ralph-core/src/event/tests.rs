@@ -21,6 +21,7 @@ fn counts() -> PlanCounts {
 fn finished() -> AttemptFinished {
     AttemptFinished {
         task: task(),
+        attempt_number: 2,
         attempt: 2,
         iteration: 7,
         agent: Some("claude".into()),

@@ -28,7 +28,7 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     name_items(&mut items, &mut notes);
     items.iter_mut().for_each(|item| item.read_fields(&mut notes));
     let after = after(&items, &mut problems);
-    reopen_wholes(&mut items, &mut notes);
+    note_open_parts(&items, &mut notes);
     if !problems.is_empty() {
         problems.sort();
         return Err(problems);
@@ -182,15 +182,14 @@ fn after(items: &[Item<'_>], problems: &mut Vec<Problem>) -> Vec<Vec<usize>> {
     after
 }
 
-/// A ticked item is not done while a part of it is open.
-fn reopen_wholes(items: &mut [Item<'_>], notes: &mut Vec<Note>) {
+/// A ticked item is believed: the open items below it are skipped when it is imported.
+fn note_open_parts(items: &[Item<'_>], notes: &mut Vec<Note>) {
     let mut has_open_part = vec![false; items.len()];
     // Parts stand below their whole, so backwards they come first.
-    for (at, item) in items.iter_mut().enumerate().rev() {
+    for (at, item) in items.iter().enumerate().rev() {
         if item.task.done && has_open_part[at] {
-            let text = "This item is checked, but items below it are not; Ralph treats it as open.";
+            let text = "This item is checked, so Ralph skips the unchecked items below it.";
             notes.push(Note::new(item.task.line, text));
-            item.task.done = false;
         }
         if let Some(parent) = item.parent {
             has_open_part[parent] |= !item.task.done;

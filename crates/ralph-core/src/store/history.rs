@@ -149,12 +149,17 @@ impl Store {
         self.all(&sql, [])
     }
 
-    /// The last counted failures, newest first, as an analysis sees them.
+    /// The last counted failures, newest first, as an analysis sees them. While the breaker is open these are the failures
+    /// of its streak: of each task as many of the newest as the streak still has, without those before a person's reset.
     pub fn newest_failures(&self, most: u64) -> Result<Vec<Fact>> {
         let sql = format!(
             "{REPORTED} {ALL_ATTEMPTS} WHERE o.counted = 1 AND o.outcome <> 'done'
-                 AND (o.task_id IN (SELECT task_id FROM breaker_streak)
-                      OR (SELECT state FROM breaker) = 'closed')
+                 AND ((SELECT state FROM breaker) = 'closed'
+                      OR o.task_id IN (SELECT task_id FROM breaker_streak)
+                      AND (SELECT count(*) FROM iteration_outcomes n
+                              WHERE n.task_id = o.task_id AND n.counted = 1 AND n.outcome <> 'done'
+                                  AND n.attempt_number >= o.attempt_number)
+                          <= (SELECT count(*) FROM breaker_streak s WHERE s.task_id = o.task_id))
              ORDER BY o.started_at DESC, o.rowid DESC LIMIT ?1"
         );
         self.all(&sql, [most])

@@ -24,7 +24,7 @@ pub struct Args {
 /// Why there is nothing to show.
 pub fn none_yet(workspace: &Workspace, task: Option<&Task>) -> Result<&'static str, CommandError> {
     let interrupted = workspace.interrupted_tasks()?;
-    let is_interrupted = task.map_or(!interrupted.is_empty(), |task| interrupted.contains(&task.id));
+    let is_interrupted = task.map_or(!interrupted.is_empty(), |task| interrupted.contains_key(&task.id));
     Ok(match is_interrupted {
         true => {
             "no attempts recorded yet; one was interrupted by a crash, and the next `ralph run` records it"

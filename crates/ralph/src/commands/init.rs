@@ -363,8 +363,8 @@ fn ask(survey: &Survey, root: &Path) -> Result<Choices, CommandError> {
     }
     if survey.agents_md {
         output::line(
-            "AGENTS.md exists. Ralph maintains four sections in it (Failure Context, Error Fixes, Codebase Patterns, \
-             Phase-Specific)\nand does not change the rest of the file.",
+            "AGENTS.md exists. Ralph maintains four sections in it and does not change the rest of the file:\n\
+             Failure Context, Error Fixes, Codebase Patterns, Phase-Specific.",
         );
         choices.agents_md = ask_yes("Let Ralph maintain these sections?", true)?;
     }

@@ -171,9 +171,7 @@ fn plan(dir: Option<&Path>, args: &Args) -> CommandResult {
 fn goal(dir: Option<&Path>, args: &Args) -> Result<String, CommandError> {
     let text = match (&args.file, &args.goal) {
         (Some(file), _) => {
-            let path = start_dir(dir)?.join(file);
-            let bytes = input::file(&path).map_err(|error| CommandError::cannot_read(&path, &error))?;
-            String::from_utf8_lossy(&bytes).into_owned()
+            String::from_utf8_lossy(&input::file(dir, file)?).into_owned()
         }
         (None, Some(goal)) => input::argument(goal.clone(), "the goal")?,
         (None, None) => String::new(),
@@ -556,7 +554,7 @@ fn check_plan(dir: Option<&Path>, args: &CheckArgs) -> CommandResult {
         };
         drop(workspace);
         let mut workspace = Workspace::open(dir)?;
-        let text = input::file(file).map_err(|error| CommandError::cannot_read(file, &error))?;
+        let text = input::file(None, file)?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let list: Vec<String> = findings.iter().map(line_of).collect();
         let request =
@@ -609,7 +607,7 @@ fn edited(workspace: &Workspace, text: &str) -> Result<String, CommandError> {
     let path = workspace.project.ralph_dir().join("plan-being-edited.md");
     write_whole(&path, text.as_bytes()).map_err(|error| CommandError::cannot_write(&path, &error))?;
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&path).status();
-    let read = input::file(&path).map_err(|error| CommandError::cannot_read(&path, &error));
+    let read = input::file(None, &path);
     let _ = std::fs::remove_file(&path);
     match status {
         Ok(status) if status.success() => Ok(String::from_utf8_lossy(&read?).into_owned()),

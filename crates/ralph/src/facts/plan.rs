@@ -27,10 +27,13 @@ pub struct OpenTask {
     pub next: Option<String>,
     /// Counted attempts.
     pub attempts: u32,
-    /// When the last one ended, counted or not.
+    /// When the last one ended, counted or not, on it or on a fix task that was blocked with it. Where a crash
+    /// interrupted one, when that was last known to run.
     pub last_attempt_at: Option<Timestamp>,
     /// How many unfinished tasks cannot go on before this one, where it is blocked or failed.
     pub dependents: u64,
+    #[serde(skip)]
+    pub interrupted: bool,
     pub waits_for: Vec<Blocker>,
     /// The task with which it was blocked, where it is a fix task of that one: a person unblocks that one.
     pub blocked_with: Option<TaskId>,
@@ -62,7 +65,8 @@ pub struct UnverifiedTask {
 pub struct PlanFacts {
     pub tasks: Vec<Task>,
     nodes: Vec<PlanNode>,
-    interrupted: HashSet<TaskId>,
+    /// Tasks that a crash interrupted, and when their attempts were last known to run.
+    interrupted: HashMap<TaskId, Timestamp>,
     last_attempts: HashMap<TaskId, Attempt>,
     has_active_run: bool,
     has_project_gate: bool,
@@ -73,10 +77,10 @@ impl PlanFacts {
         let store = &workspace.store;
         let interrupted = workspace.interrupted_tasks()?;
         let (mut tasks, mut nodes) = (store.tasks(None)?, store.skeleton()?);
-        for task in tasks.iter_mut().filter(|task| interrupted.contains(&task.id)) {
+        for task in tasks.iter_mut().filter(|task| interrupted.contains_key(&task.id)) {
             task.status = Status::Pending;
         }
-        for node in nodes.iter_mut().filter(|node| interrupted.contains(&node.id)) {
+        for node in nodes.iter_mut().filter(|node| interrupted.contains_key(&node.id)) {
             node.status = Status::Pending;
         }
         let attempts = store.last_attempts()?.into_iter();
@@ -106,20 +110,17 @@ impl PlanFacts {
             waiting.map(|waiter| (waiter.task_id, waiter.waits_for)).collect();
         let held_up = held_up(&self.nodes);
         let chains = self.blocked_chains();
-        let mut retry: HashMap<&TaskId, String> =
-            self.tasks.iter().filter_map(|task| Some((&task.id, self.retry_command(task)?))).collect();
-        for (fix, root) in &chains {
-            if let Some(command) = retry.get(root).cloned() {
-                retry.insert(fix, command);
-            }
-        }
+        let retry = self.retry_commands();
+        let attempts: HashMap<&TaskId, u32> =
+            self.tasks.iter().map(|task| (&task.id, task.attempts)).collect();
         let open = self.tasks.iter().filter(|task| task.status != Status::Done);
         open.map(|task| {
             let waits_for = waiting.remove(&task.id).unwrap_or_default();
             let last = self.last_attempts.get(&task.id);
             let next = match task.status {
                 Status::Blocked | Status::Failed => retry.get(&task.id).cloned(),
-                Status::Skipped => Some(format!("ralph task reset {}", task.name())),
+                // A person decided so, or nothing was left to do.
+                Status::Skipped => None,
                 Status::InProgress => Some(format!("ralph logs -f {}", task.name())),
                 Status::Pending | Status::Done => {
                     let first = held_up.by.get(&task.id).and_then(|by| retry.get(by));
@@ -127,15 +128,18 @@ impl PlanFacts {
                 }
             };
             let fixes = chains.iter().filter(|(_, root)| **root == &task.id);
+            let interrupted_at = self.interrupted.get(&task.id).copied();
+            let of_fixes: u32 = fixes.clone().filter_map(|(fix, _)| attempts.get(*fix)).sum();
             let last_fix = fixes.filter_map(|(fix, _)| self.last_attempts.get(*fix));
-            let is_interrupted = self.interrupted.contains(&task.id);
+            let last_fix = last_fix.max_by_key(|attempt| attempt.started_at);
+            let ends = [last, last_fix].into_iter().flatten().map(Attempt::ended_at);
             OpenTask {
-                happened: match is_interrupted {
-                    true => "interrupted by a crash of Ralph".to_owned(),
-                    false => happened(task, &waits_for, last),
+                happened: match interrupted_at {
+                    Some(_) => "interrupted by a crash of Ralph".to_owned(),
+                    None => happened(task, of_fixes, &waits_for, last),
                 },
-                why: match last_fix.max_by_key(|attempt| attempt.started_at) {
-                    _ if is_interrupted => None,
+                why: match last_fix {
+                    _ if interrupted_at.is_some() => None,
                     Some(last) => Some(with_last_failure(task.reason.as_deref(), last)),
                     None => task.reason.clone().or_else(|| {
                         let failed = last.filter(|last| last.outcome != Outcome::Done)?;
@@ -143,9 +147,10 @@ impl PlanFacts {
                     }),
                 },
                 next,
+                interrupted: interrupted_at.is_some(),
                 blocked_with: chains.get(&task.id).map(|root| (*root).clone()),
                 attempts: task.attempts,
-                last_attempt_at: last.map(Attempt::ended_at),
+                last_attempt_at: interrupted_at.or(ends.max()),
                 dependents: held_up.dependents.get(&task.id).copied().unwrap_or(0),
                 waits_for,
                 task: task.into(),
@@ -193,6 +198,19 @@ impl PlanFacts {
         parts.iter().copied().filter_map(chain).collect()
     }
 
+    /// For each task that only a person can move on the command that does so. A fix task that was blocked with the task it
+    /// is for is moved on with that one.
+    pub fn retry_commands(&self) -> HashMap<&TaskId, String> {
+        let mut retry: HashMap<&TaskId, String> =
+            self.tasks.iter().filter_map(|task| Some((&task.id, self.retry_command(task)?))).collect();
+        for (fix, root) in self.blocked_chains() {
+            if let Some(command) = retry.get(root).cloned() {
+                retry.insert(fix, command);
+            }
+        }
+        retry
+    }
+
     /// The command that moves on a task that only a person can move on. Where its gate passed and only the report is
     /// missing, another attempt would probably end the same way.
     fn retry_command(&self, task: &Task) -> Option<String> {
@@ -216,8 +234,13 @@ fn with_last_failure(reason: Option<&str>, last: &Attempt) -> String {
     }
 }
 
-fn happened(task: &Task, waits_for: &[Blocker], last: Option<&Attempt>) -> String {
-    let attempts = format::counted(u64::from(task.attempts), "attempt");
+/// `of_fixes` are the counted attempts on fix tasks that were blocked together with the task.
+fn happened(task: &Task, of_fixes: u32, waits_for: &[Blocker], last: Option<&Attempt>) -> String {
+    let attempts = format::counted(u64::from(task.attempts.saturating_add(of_fixes)), "attempt");
+    let attempts = match of_fixes {
+        0 => attempts,
+        _ => format!("{attempts} ({of_fixes} on fix tasks)"),
+    };
     let so_far = match task.attempts {
         0 => String::new(),
         _ => format!("; {attempts} so far"),
@@ -242,7 +265,7 @@ fn happened(task: &Task, waits_for: &[Blocker], last: Option<&Attempt>) -> Strin
 
 /// The command that retries a task that a person has to move on. A recorded reason may quote what agents wrote, so only
 /// forms that Ralph writes itself are taken from it.
-pub fn next_command(name: &str, status: Status, reason: Option<&str>) -> Option<String> {
+fn next_command(name: &str, status: Status, reason: Option<&str>) -> Option<String> {
     let run = format!("ralph run {name}");
     let reason = reason.unwrap_or_default();
     match status {

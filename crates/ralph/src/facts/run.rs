@@ -7,7 +7,7 @@ use ralph_core::model::{Attempt, Cost, DoneBy, ErrorType, Outcome, RunId, Status
 use ralph_core::store::{RunRow, Store, StoreError, WaitingGate};
 use serde::Serialize;
 
-use super::plan::{PlanFacts, next_command};
+use super::plan::PlanFacts;
 use crate::ui::style::Standing;
 use crate::workspace::{is_active, now};
 
@@ -86,11 +86,11 @@ pub struct RunTask {
 }
 
 impl RunTask {
-    fn new(task: &Task, place: usize) -> Self {
+    fn new(task: &Task, next: Option<String>, place: usize) -> Self {
         Self {
             task: task.into(),
             standing: task.into(),
-            next: next_command(task.name(), task.status, task.reason.as_deref()),
+            next,
             reason: task.reason.clone(),
             attempts: 0,
             uncounted_attempts: 0,
@@ -189,10 +189,14 @@ impl RunFacts {
     fn sort_tasks(&mut self, plan: &PlanFacts, attempts: &[Attempt], handed_over: &[TaskId]) {
         let known: HashMap<&TaskId, &Task> = plan.tasks.iter().map(|task| (&task.id, task)).collect();
         let mut worked_on: HashMap<&TaskId, RunTask> = HashMap::new();
+        let retry = plan.retry_commands();
         let mut add = |id: &TaskId, attempt: Option<&Attempt>| {
             let Some(&task) = known.get(id) else { return };
             let place = worked_on.len();
-            let entry = worked_on.entry(&task.id).or_insert_with(|| RunTask::new(task, place));
+            let entry = worked_on.entry(&task.id).or_insert_with(|| {
+                let next = retry.get(&task.id).cloned();
+                RunTask::new(task, next, place)
+            });
             attempt.into_iter().for_each(|attempt| entry.add(attempt));
         };
         attempts.iter().for_each(|attempt| add(&attempt.task_id, Some(attempt)));

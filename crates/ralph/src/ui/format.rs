@@ -146,6 +146,16 @@ pub fn attempts(counted: u64, uncounted: u64) -> String {
     }
 }
 
+/// An attempt by its number in `ralph history`: `attempt 2`, `attempt (3), not counted`.
+pub fn attempt_name(counted: bool, attempt: u32, attempt_number: u32) -> String {
+    match (counted, attempt_number) {
+        (true, _) => format!("attempt {attempt}"),
+        // An event of an older version.
+        (false, 0) => format!("attempt {attempt}, not counted"),
+        (false, number) => format!("attempt ({number}), not counted"),
+    }
+}
+
 /// How a run ended: `Finished: every task is done`, `Stopped: interrupted (Ctrl-C)`, `Stopped by …`.
 pub fn run_end(is_finished: bool, reason: &str) -> String {
     match (is_finished, reason.strip_prefix("stopped ")) {
@@ -205,7 +215,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         Some(message) => {
             // Agents begin such messages with the kind as well, and a gate's names the gate.
             let message = message.strip_prefix("API Error: ").unwrap_or(message);
-            let is_gate = error == Some(&ErrorType::TestFailure);
+            let is_gate = matches!(error, Some(ErrorType::TestFailure | ErrorType::GateBroken));
             let message = if is_gate { message.replacen("the gate `", "`", 1) } else { message.to_owned() };
             format!("{kind}: {message}")
         }
@@ -317,6 +327,9 @@ mod tests {
         let gate = Some("the gate `make` exited with code 1");
         let gate = failure(Outcome::Failed, Some(&ErrorType::TestFailure), gate);
         assert_eq!(gate, "gate failed: `make` exited with code 1");
+        let broken = Some("the gate `make` cannot run: `make` is not installed");
+        let broken = failure(Outcome::Error, Some(&ErrorType::GateBroken), broken);
+        assert_eq!(broken, "broken gate: `make` cannot run: `make` is not installed");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent};
-use ralph_core::model::{ErrorType, FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, Status};
+use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, Status};
 use ralph_core::store::Merged;
 use ralph_core::text::{code_line, shell_word};
 
@@ -243,8 +243,7 @@ fn attempt(finished: &AttemptFinished) -> String {
             let cost = finished.cost_usd.map(|usd| format::cost(Some(usd), finished.cost_estimated));
             let learned = finished.learned.max(finished.learnt);
             let learned = (learned > 0).then(|| format::counted(learned as u64, "learning"));
-            let counts = if finished.counted { "" } else { " (not counted)" };
-            let attempt = format!("attempt {}{counts}", finished.attempt);
+            let attempt = format::attempt_name(finished.counted, finished.attempt, finished.attempt_number);
             let mut facts = vec![attempt, finished.model.clone(), time];
             facts.extend(cost.into_iter().chain(learned));
             facts.join(", ")
@@ -271,13 +270,8 @@ fn attempt(finished: &AttemptFinished) -> String {
         lines.push(paint(YELLOW, format_args!("changed files that its gate uses: {files}")));
     }
     if finished.status == Status::Blocked {
-        lines.push(match error {
-            // The message says what to do first.
-            Some(ErrorType::GateBroken) => paint(YELLOW, "blocked (needs you)"),
-            _ => {
-                paint(YELLOW, format_args!("blocked (needs you); retry: ralph run {}", finished.task.name()))
-            }
-        });
+        // What to type is in the summary, which also knows the task's chain of fixes.
+        lines.push(paint(YELLOW, "blocked (needs you)"));
     }
     lines.join("\n    ")
 }

@@ -359,14 +359,15 @@ fn not_done_yet(open: &[OpenTask], page: &mut Page) {
 /// The task in a line (what happened and when, how many tasks wait for it), and below it why.
 fn open_task(task: &OpenTask, page: &mut Page) {
     let standing = Standing { status: task.status, verified: false, done_by: None };
-    let last = task.last_attempt_at.filter(|_| task.attempts > 0);
+    let ends = if task.interrupted { ", " } else { ", last " };
+    let last = task.last_attempt_at.filter(|_| task.attempts > 0 || task.is_stuck() || task.interrupted);
     let dependents = (task.dependents > 0).then(|| format::counted(task.dependents, "task"));
     page.add(format_args!(
         "  {} {} · {}{}{}",
         standing.mark(),
         paint(BOLD, format_args!("{} {}", task.task.name(), task.task.title)),
         task.happened,
-        after(", last ", last.map(ago)),
+        after(ends, last.map(ago)),
         after(" · blocks ", dependents)
     ));
     if let Some(why) = &task.why {

@@ -409,15 +409,18 @@ fn agm_10_ana_05_the_pages_follow_a_persons_word_at_once() {
 
 #[test]
 fn ana_05_the_page_shows_the_attempt_under_way() {
-    let project = Project::new();
-    project.agent(
-        "for i in $(seq 600); do grep -q 'Under way' .ralph/STATE.md && break; sleep 0.05; done\n\
-         cp .ralph/STATE.md seen\necho \"<task-done>$RALPH_TASK_ID</task-done>\"",
-    );
-    project.add(&["Parse lists", "--key", "1.2"]);
-    project.ok(&["run"]);
-    let seen = project.read("seen");
-    assert!(seen.contains("- **Running:** 1.2: Parse lists, attempt 1 with script, since 20"), "{seen}");
-    let after = project.read(".ralph/STATE.md");
-    assert!(!after.contains("Running"), "{after}");
+    let waits = "for i in $(seq 200); do grep -q Running .ralph/STATE.md && break; sleep 0.05; done\n\
+                 cp .ralph/STATE.md seen\n";
+    let done = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+    for (agent, gate) in [(format!("{waits}{done}"), "true"), (done.to_owned(), "sh waits.sh")] {
+        let project = Project::new();
+        project.agent(&agent);
+        project.write("waits.sh", waits);
+        project.add(&["Parse lists", "--key", "1.2", "--verify", gate]);
+        project.ok(&["run"]);
+        let seen = project.read("seen");
+        assert!(seen.contains("- **Running:** 1.2: Parse lists, attempt 1 with script, since 20"), "{seen}");
+        let after = project.read(".ralph/STATE.md");
+        assert!(!after.contains("Running"), "{after}");
+    }
 }

@@ -89,6 +89,27 @@ fn a_detached_run_that_cannot_work_is_told_with_its_own_message_and_exit_code() 
 }
 
 #[test]
+fn a_detached_run_of_an_agent_that_is_not_logged_in_is_told_although_its_session_starts() {
+    let project = Project::new();
+    project.write(
+        "codex.sh",
+        "cat >/dev/null\necho '{\"type\":\"thread.started\",\"thread_id\":\"t\"}'\n\
+         echo '{\"type\":\"error\",\"message\":\"Reconnecting... 2/5 (unexpected status 401 Unauthorized: no key)\"}'\nsleep 3\n\
+         echo '{\"type\":\"turn.failed\",\"error\":{\"message\":\"unexpected status 401 Unauthorized: no key\"}}'\nexit 1\n",
+    );
+    project
+        .write(".ralph.toml", "[run]\nagent = \"codex\"\n[agents.codex]\ncommand = [\"sh\", \"codex.sh\"]\n");
+    project.add(&["A", "--key", "a"]);
+    let run = project.ralph(&["run", "--detach"]).expect_code(1);
+    assert_eq!(run.stdout, "");
+    for told in
+        ["note: no login found for codex", "401 Unauthorized", " hint: log in to codex: run `codex login`"]
+    {
+        assert!(run.stderr.contains(told), "{told:?} in {}", run.stderr);
+    }
+}
+
+#[test]
 fn a_detached_run_is_checked_before_it_is_started() {
     let project = Project::with_git();
     project.agent(DONE);

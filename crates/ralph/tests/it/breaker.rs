@@ -252,6 +252,20 @@ fn brk_08_a_task_that_is_given_up_says_what_was_tried() {
 }
 
 #[test]
+fn brk_02_failures_before_a_persons_reset_are_no_part_of_the_pattern() {
+    let mut project = project(&["a", "b", "c"]);
+    project.set_env("RALPH_SET_BREAKER_THRESHOLD", "3");
+    project.write("gate.sh", "echo \"error: $(cat broken)\"; exit 1");
+    project.write("broken", "old wheels");
+    project.ralph(&["run", "a", "--limit", "2"]).expect_code(4);
+    project.ok(&["task", "reset", "a"]);
+    project.write("broken", "no fuel");
+    let run = project.ralph(&["run", "--max-attempts", "1"]).expect_code(6);
+    let pattern = "  Pattern: 3 of 3: error: no fuel (the gate `sh gate.sh` exited with code 1)\n";
+    assert!(run.stdout.contains(pattern), "{}", run.stdout);
+}
+
+#[test]
 fn brk_02_agents_that_end_without_a_word_share_a_cause() {
     let project = project(&["a", "b"]);
     project.write("agent.sh", "cat >/dev/null\nexit 3");

@@ -194,7 +194,7 @@ fn out_01_a_gate_that_turns_out_to_be_broken_counts_for_nothing() {
         let one = &project.history()[at];
         assert_eq!((&one["key"], &one["error_type"]), (&json!(key), &json!("test_failure")));
     }
-    assert!(!run.stdout.contains("retry: ralph run a"), "{}", run.stdout);
+    assert!(!run.stdout.contains("next: ralph run a\n"), "{}", run.stdout);
 }
 
 #[test]
@@ -282,7 +282,10 @@ fn out_03_a_gate_that_passes_without_a_signal_is_recorded_and_told() {
 
 #[test]
 fn out_03_a_gate_runs_after_a_crash_and_a_timeout_too() {
-    for (end, error) in [("exit 3", "crash"), ("sleep 60", "timeout")] {
+    for (end, error, told) in [
+        ("echo 'error: no moon' >&2; exit 3", "crash", "error: no moon (the agent exited with code 3)"),
+        ("sleep 60", "timeout", "timed out after 2 s"),
+    ] {
         let project = project(&format!("touch made; {end}"));
         project.add(&["A", "--key", "a", "--verify", "test -e made"]);
         let run = project.ralph(&["run", "--max-attempts", "1", "--attempt-timeout", "2"]).expect_code(5);
@@ -291,8 +294,13 @@ fn out_03_a_gate_runs_after_a_crash_and_a_timeout_too() {
             (&first["outcome"], &first["error_type"], &first["gate"]),
             (&json!("error"), &json!(error), &json!("passed"))
         );
+        assert_eq!(first["message"], json!(format!("{told}; the gate passed")));
         let next = "next: ralph task done a --verify\n";
         assert!(run.stdout.contains(next), "{}", run.stdout);
+        let status = project.json(&["status", "--json"]);
+        for task in [&status["open"][0], &status["last_run"]["blocked"][0]] {
+            assert_eq!(task["next"], json!("ralph task done a --verify"));
+        }
     }
 }
 

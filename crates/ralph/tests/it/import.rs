@@ -125,6 +125,18 @@ fn other_formats_are_read() {
 }
 
 #[test]
+fn a_ticked_item_of_a_checklist_is_believed_and_the_open_ones_below_it_are_skipped() {
+    let project = Project::new();
+    project.write("TODO.md", "- [x] A1 Whole\n  - [ ] A2 Part\n    - [ ] A3 Part of it\n- [ ] B1 Alone\n");
+    let output = project.ok(&["import", "TODO.md"]);
+    let note = "TODO.md:1: This item is checked, so Ralph skips the unchecked items below it.";
+    assert!(output.stderr.contains(note), "{}", output.stderr);
+    for (key, status) in [("A1", "done"), ("A2", "skipped"), ("A3", "skipped"), ("B1", "pending")] {
+        assert_eq!(project.status_of(key), status, "{key}");
+    }
+}
+
+#[test]
 fn an_export_is_imported_elsewhere_and_here() {
     let project = Project::new();
     project.write("tasks.md", SPEC);

@@ -183,9 +183,18 @@ fn rcd_01_02_rcl_04_a_chain_ends_at_its_depth_and_waits_whole() {
     let needs_you = text.split("Needs you\n").nth(1).unwrap();
     let needs_you = needs_you.split("\n\n").next().unwrap();
     assert_eq!(needs_you.matches("next: ").count(), 1, "{text}");
-    for told in ["Last failure: ", "broken at 1.3.1.1.1", "next: ralph run 1.3\n"] {
+    for told in [
+        " · blocked after 4 attempts (3 on fix tasks), last ",
+        "      Max fix task depth (3) exceeded for task 1.3.1.1.1. Fix task chain: ",
+        "Last failure: ",
+        "broken at 1.3.1.1.1",
+        "next: ralph run 1.3\n",
+    ] {
         assert!(text.contains(told), "{told:?} in\n{text}");
     }
+    let blocked = project.json(&["status", "--json"])["last_run"]["blocked"].clone();
+    let blocked = blocked.as_array().unwrap().iter();
+    assert!(blocked.clone().count() == 4 && blocked.clone().all(|task| task["next"] == "ralph run 1.3"));
 }
 
 #[test]
@@ -443,7 +452,7 @@ fn brk_08_models_escalate_along_a_chain_of_fixes_and_the_record_says_so() {
     assert_eq!(models, [("1.3", "sonnet"), ("1.3.1", "sonnet"), ("1.3.1.1", "opus"), ("1.3.1.1.1", "opus")]);
     assert_eq!(tried[2].2, "escalated after 2 consecutive failures");
     let reason = project.task("1.3")["reason"].to_string();
-    assert!(reason.contains("tried sonnet, then opus"), "{reason}");
+    assert!(reason.contains("Tried sonnet, then opus"), "{reason}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn a_task_whose_run_was_killed_is_not_running() {
     for told in [
         "0 of 2 done · 2 waiting",
         "1 ready · ",
-        "  · c Crashy · interrupted by a crash of Ralph\n",
+        "  · c Crashy · interrupted by a crash of Ralph, ",
         "  · d After · waiting for c (pending)\n",
         "  next: ralph run\n",
     ] {

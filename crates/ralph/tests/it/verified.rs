@@ -280,7 +280,7 @@ fn status_says_of_every_task_that_is_not_done_what_happened_and_what_to_type() {
         "  · after After · waiting for bad (blocked)\n",
         "  – skipped Skipped · skipped\n      nobody asked\n",
         "  · new New · ready, not started\n",
-        "  next: ralph run bad · ralph task reset skipped · ralph run\n",
+        "  next: ralph run bad · ralph run\n",
         "  ◐ ungated Ungated · done, unverified\n  ◐ hand By hand · done (by you)\n",
     ] {
         assert!(text.contains(told), "{told:?} in\n{text}");
@@ -316,7 +316,7 @@ fn status_says_what_to_type_where_only_the_report_is_missing_and_where_nothing_c
     let text = project.ok(&["status"]).stdout;
     for told in [
         "      next: ralph task done green --verify\n",
-        "  ✗ broken Broken · blocked after 1 attempt (not counted)\n",
+        "  ✗ broken Broken · blocked after 1 attempt (not counted), last ",
     ] {
         assert!(text.contains(told), "{told:?} in\n{text}");
     }

@@ -180,6 +180,22 @@ fn ana_02_failures_of_one_kind_are_told_where_no_two_are_the_same() {
 }
 
 #[test]
+fn ana_02_errors_that_came_equally_often_are_all_told() {
+    let of = |messages: &[&str]| {
+        let facts: Vec<Fact> = messages.iter().map(|message| failed("1.1", "opus", message)).collect();
+        analyse(&facts, &ladder()).pattern.unwrap()
+    };
+    assert_eq!(
+        of(&["error: no fuel", "error: flat tire", "error: no fuel", "error: flat tire", "error: rain"]),
+        "2 of 5: error: no fuel; 2 of 5: error: flat tire"
+    );
+    assert_eq!(
+        of(&["error: a b", "error: c d", "error: e f", "error: a b", "error: c d", "error: e f"]),
+        "3 errors, 2 of 6 each; newest: error: a b"
+    );
+}
+
+#[test]
 fn ana_03_each_cause_outside_the_code_has_its_suggestion() {
     let all = |message: &str| {
         suggestion(

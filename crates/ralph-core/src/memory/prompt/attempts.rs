@@ -309,7 +309,7 @@ impl Fields {
         let category = report.error_category.as_deref().filter(|name| !name.trim().is_empty());
         self.prose(Worth::Category, "Error type", category.unwrap_or("unknown"));
         self.files(&report.relevant_files);
-        self.code(report.stack_trace_snippet.as_deref());
+        self.code("Error output", report.stack_trace_snippet.as_deref());
     }
 
     /// What Ralph stored for want of a report: the error must reach the next attempt all the same.
@@ -326,7 +326,9 @@ impl Fields {
         let excerpt = report.excerpt.as_deref().map(without_signals);
         let excerpt = excerpt.as_deref().filter(said);
         let repeats_reason = |text: &&str| text.trim() == report.why_it_failed.trim();
-        self.code(trace.or(excerpt).filter(|text| !repeats_reason(text)));
+        // The excerpt is what the agent said, which need not be an error.
+        let (label, text) = if trace.is_some() { ("Error output", trace) } else { ("Agent output", excerpt) };
+        self.code(label, text.filter(|text| !repeats_reason(text)));
     }
 
     fn files(&mut self, files: &[String]) {
@@ -348,7 +350,7 @@ impl Fields {
         }
     }
 
-    fn code(&mut self, output: Option<&str>) {
+    fn code(&mut self, label: &str, output: Option<&str>) {
         let whole = code_lines(output.unwrap_or_default()).join("\n");
         let shown = first_chars(&whole, TRACE_CHARS).trim_end();
         if shown.is_empty() {
@@ -358,7 +360,7 @@ impl Fields {
         let fence = fence_for(shown);
         let indent = |line: &str| if line.is_empty() { String::new() } else { format!("  {line}") };
         let body = Vec::from_iter(shown.split('\n').map(indent)).join("\n");
-        let start = format!("- **Error output:**\n  {fence}\n");
+        let start = format!("- **{label}:**\n  {fence}\n");
         self.add(Worth::Output, start, body, format!("\n  {fence}\n"), MIN_PIECE / 2);
     }
 

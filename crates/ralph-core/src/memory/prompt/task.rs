@@ -101,8 +101,10 @@ pub fn failure_to_fix(failure: &FailureToFix<'_>) -> ExtraSection {
         value("Category", report.error_category.as_deref().unwrap_or_default());
         value("Files", &report.relevant_files.join(", "));
         value("Suggested next", report.retry_suggestion.as_deref().unwrap_or_default());
-        if let Some(trace) = report.stack_trace_snippet.as_deref().or(report.excerpt.as_deref()) {
-            fenced(&mut lines, "Error output", trace);
+        match (report.stack_trace_snippet.as_deref(), report.excerpt.as_deref()) {
+            (Some(trace), _) => fenced(&mut lines, "Error output", trace),
+            (None, Some(said)) => fenced(&mut lines, "Agent output", said),
+            (None, None) => {}
         }
     }
     if let Some(output) = failure.gate_output {

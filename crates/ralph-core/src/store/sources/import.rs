@@ -185,8 +185,10 @@ fn take_words(
         } else {
             match take_word(tx, id, task, known, now)? {
                 Word::Taken if known.is_some() => lists.finished.push(id.clone()),
-                // In a file that is new the open boxes below say as much as the ticked one above them.
-                Word::OpenChildren if known.is_some() => parents.push((id, task)),
+                // An agent's word finishes no open children.
+                Word::OpenChildren if request.author == Author::Person => {
+                    parents.push((id, task, known.is_some()));
+                }
                 Word::Taken | Word::OpenChildren | Word::Nothing => {}
             }
         }
@@ -197,8 +199,8 @@ fn take_words(
         }
     }
     // The innermost first: a ticked child is done, not skipped for its parent's sake.
-    for (id, task) in parents.into_iter().rev() {
-        if take_parents_word(tx, id, task, now)? {
+    for (id, task, is_known) in parents.into_iter().rev() {
+        if take_parents_word(tx, id, task, now)? && is_known {
             lists.finished.push(id.clone());
         }
     }

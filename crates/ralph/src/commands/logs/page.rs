@@ -44,10 +44,7 @@ impl Page {
     pub fn header(&self, task: &Task, logged: &LoggedAttempt) -> String {
         let attempt = &logged.attempt;
         let mut parts = vec![paint(BOLD, format_args!("{} {}", task.name(), task.title))];
-        parts.push(match attempt.counted {
-            true => format!("attempt {}", attempt.attempt),
-            false => format!("attempt ({}), not counted", attempt.attempt_number),
-        });
+        parts.push(format::attempt_name(attempt.counted, attempt.attempt, attempt.attempt_number));
         parts.extend(format::agent_and_model(attempt.agent.as_deref(), Some(&attempt.model)));
         parts.push(attempt.started_at.local());
         match logged.state {

@@ -6,13 +6,15 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ralph_core::agent::{Activity, LogEntry, LogReader};
 use ralph_core::event::EventKind;
 use ralph_core::exit::RunExit;
 use ralph_core::files::unguessable;
-use ralph_core::logs::LogDir;
+use ralph_core::logs::{LogDir, LogStream};
 use ralph_core::model::RunId;
 use ralph_core::store::RunRow;
 use serde_json::json;
@@ -22,7 +24,7 @@ use crate::command_error::{self, CommandError, CommandResult};
 use crate::commands::doctor::{Level, agents, machine};
 use crate::facts::{CurrentWait, PlanFacts, RunFacts};
 use crate::output;
-use crate::settings::Settings;
+use crate::settings::{Settings, build_agent};
 use crate::workspace::{Workspace, now};
 
 /// The variable by which a run in the background knows where it prints.
@@ -31,6 +33,8 @@ const OUTPUT: &str = "RALPH_DETACHED_OUTPUT";
 const START: Duration = Duration::from_secs(20);
 /// How long the agent's first event is waited for.
 const FIRST_EVENT: Duration = Duration::from_secs(10);
+/// The same for an agent whose login was not found: it may print events before its service refuses it.
+const FIRST_ANSWER: Duration = Duration::from_secs(20);
 /// How long a run is watched after it.
 const SETTLE: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -39,13 +43,14 @@ const SHOWN: u64 = 16 * 1024;
 
 /// Starts the run as a process of its own and waits until its agent works, so that a run that cannot work is told at once.
 pub(super) fn detach(workspace: &Workspace, settings: &Settings, args: &Args) -> CommandResult {
-    check_first(workspace, settings)?;
+    let login_found = check_first(workspace, settings)?;
     let logs = workspace.project.logs();
     let name = output_name();
     let dir = LogDir::make(&logs).map_err(|error| CommandError::cannot_write(&logs, &error))?;
     let shown = shown_path(workspace, &dir.path_of(&name));
     let mut child = spawn(&dir, &name, &shown)?;
-    match wait_for_work(workspace, &mut child, &shown)? {
+    let wait = Wait { workspace, settings, output: &shown, login_found };
+    match wait.for_work(&mut child)? {
         Start::Exited { recorded } => {
             let code = show_output(&mut child, &dir, &name);
             if !recorded {
@@ -81,8 +86,8 @@ const HOW_TO_LOOK: &str = "  ralph status --watch   watch its progress\n  ralph 
      ralph pause            pause after the current attempt\n  ralph stop             stop it";
 
 /// What can be seen without starting anything: a plan, the agent's program, and whether git allows what the settings ask for.
-/// The run itself checks the same, and more.
-fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), CommandError> {
+/// The run itself checks the same, and more. `false` if the agent may not be logged in.
+fn check_first(workspace: &Workspace, settings: &Settings) -> Result<bool, CommandError> {
     if workspace.store.counts()?.total == 0 {
         return Err(CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE"));
     }
@@ -102,8 +107,9 @@ fn check_first(workspace: &Workspace, settings: &Settings) -> Result<(), Command
     {
         let login = agent.kind.facts().map_or("", |facts| facts.login);
         output::note(format_args!("note: no login found for {name}; if it is not logged in: {login}"));
+        return Ok(false);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Says that the run was started, or that it has ended.
@@ -199,49 +205,81 @@ enum Start {
     },
 }
 
-/// Waits for the agent's first event, the end of the run, or [`FIRST_EVENT`].
-fn wait_for_work(workspace: &Workspace, child: &mut Child, output: &str) -> Result<Start, CommandError> {
-    let started = Instant::now();
-    let mut first_event = None;
-    loop {
-        let exited = child.try_wait().ok().flatten().is_some();
-        let runs = workspace.store.open_runs()?.into_iter();
-        let mut runs = runs.chain(workspace.store.last_run()?);
-        match runs.find(|run| run.output.as_deref() == Some(output)) {
-            Some(run) if run.ended_at.is_some() => return Ok(Start::Ended(run)),
-            run if exited => return Ok(Start::Exited { recorded: run.is_some() }),
-            Some(run) => {
-                if first_event.is_none() && agent_spoke(workspace, &run)? {
-                    first_event = Some(Instant::now());
-                }
-                // An agent that is not logged in may say a word before it fails.
-                let settled = first_event.is_some_and(|at| at.elapsed() >= SETTLE);
-                if settled || started.elapsed() >= FIRST_EVENT {
-                    return Ok(Start::Works(run));
-                }
-            }
-            None if started.elapsed() > START => {
-                return Err(CommandError::environment("the background run has not started yet")
-                    .hint(format_args!("check {output} and `ralph status`")));
-            }
-            None => {}
-        }
-        thread::sleep(LOOK_AGAIN);
-    }
+/// What is waited for after a run was started in the background.
+struct Wait<'a> {
+    workspace: &'a Workspace,
+    settings: &'a Settings,
+    /// The path by which the run is recognized.
+    output: &'a str,
+    login_found: bool,
 }
 
-/// Whether an agent of the run has printed anything, or an attempt has ended.
-fn agent_spoke(workspace: &Workspace, run: &RunRow) -> Result<bool, CommandError> {
-    let store = &workspace.store;
-    let started = store.events_of_kind(&run.id, "attempt_started")?;
-    let has_output = started.iter().any(|event| match event.read().map(|event| event.kind) {
-        Some(EventKind::AttemptStarted { log_path: Some(log), .. }) => {
-            let log = fs::symlink_metadata(workspace.project.root().join(log));
-            log.is_ok_and(|log| log.len() > 0)
+impl Wait<'_> {
+    /// Waits for the agent's first event, the end of the run, or [`FIRST_EVENT`].
+    fn for_work(&self, child: &mut Child) -> Result<Start, CommandError> {
+        let (started, store) = (Instant::now(), &self.workspace.store);
+        let longest = if self.login_found { FIRST_EVENT } else { FIRST_ANSWER };
+        let mut first_event = None;
+        loop {
+            let exited = child.try_wait().ok().flatten().is_some();
+            let mut runs = store.open_runs()?.into_iter().chain(store.last_run()?);
+            match runs.find(|run| run.output.as_deref() == Some(self.output)) {
+                Some(run) if run.ended_at.is_some() => return Ok(Start::Ended(run)),
+                run if exited => return Ok(Start::Exited { recorded: run.is_some() }),
+                Some(run) => {
+                    if first_event.is_none() && self.is_at_work(&run)? {
+                        first_event = Some(Instant::now());
+                    }
+                    // An agent that is refused may say a word before it fails.
+                    let settled = first_event.is_some_and(|at| at.elapsed() >= SETTLE);
+                    if settled || started.elapsed() >= longest {
+                        return Ok(Start::Works(run));
+                    }
+                }
+                None if started.elapsed() > START => {
+                    let output = self.output;
+                    return Err(CommandError::environment("the background run has not started yet")
+                        .hint(format_args!("check {output} and `ralph status`")));
+                }
+                None => {}
+            }
+            thread::sleep(LOOK_AGAIN);
         }
-        _ => false,
-    });
-    Ok(has_output || !store.events_of_kind(&run.id, "attempt_finished")?.is_empty())
+    }
+
+    /// Whether an agent of the run is at work, or an attempt has ended.
+    fn is_at_work(&self, run: &RunRow) -> Result<bool, CommandError> {
+        let store = &self.workspace.store;
+        let started = store.events_of_kind(&run.id, "attempt_started")?;
+        let is_at_work = started.iter().any(|event| match event.read().map(|event| event.kind) {
+            Some(EventKind::AttemptStarted { agent, log_path: Some(log), .. }) => match self.login_found {
+                true => {
+                    let log = fs::symlink_metadata(self.workspace.project.root().join(log));
+                    log.is_ok_and(|log| log.len() > 0)
+                }
+                false => self.has_answer(&agent, &log),
+            },
+            _ => false,
+        });
+        Ok(is_at_work || !store.events_of_kind(&run.id, "attempt_finished")?.is_empty())
+    }
+
+    /// Whether the agent said or did something, which it can only where its service answers.
+    fn has_answer(&self, agent: &str, log: &str) -> bool {
+        let log = LogDir::of_record(self.workspace.project.root(), log);
+        let log = log.and_then(|(dir, name)| LogStream::open(Rc::new(dir), &name));
+        let (Ok(log), Ok(agent)) = (log, build_agent(agent, &self.settings.agents)) else {
+            return false;
+        };
+        let mut answered = false;
+        let mut on_entry = |_, entry| {
+            let tool = matches!(entry, LogEntry::Did(Activity::Tool { .. }));
+            answered |= tool || matches!(entry, LogEntry::Said { .. } | LogEntry::Line { .. });
+        };
+        let mut reader = LogReader::new(log, agent.parser());
+        while matches!(reader.read(&mut on_entry), Ok(true)) {}
+        answered
+    }
 }
 
 /// What the process printed is what the user wants to read. Gives its exit code.

@@ -132,7 +132,9 @@ fn candidates(
     let mut ids: Vec<TaskId> = blocked.map(|task| task.id).collect();
     let plan = workspace.store.skeleton()?;
     let interrupted = workspace.interrupted_tasks()?;
-    ids.extend(covered(&plan, &settings.scope).into_iter().filter(|id| interrupted.contains(*id)).cloned());
+    ids.extend(
+        covered(&plan, &settings.scope).into_iter().filter(|id| interrupted.contains_key(*id)).cloned(),
+    );
     ids.extend(workspace.store.ready(&settings.scope, most)?);
     ids.truncate(most);
     Ok(ids)

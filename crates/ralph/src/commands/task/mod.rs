@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use ralph_core::agent::adopt_orphans;
 use ralph_core::gate::{self, Gate, GateResult};
-use ralph_core::model::{GateOutcome, Key, Phase, Status, Task, TaskId};
+use ralph_core::model::{GateOutcome, Phase, Status, Task, TaskId};
 use ralph_core::store::{Children, Mark, PlanNode, Scope};
 use ralph_core::text::{clean, code_line, few, mask_secrets, one_line};
 use serde_json::json;

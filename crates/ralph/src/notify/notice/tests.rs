@@ -36,6 +36,7 @@ fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
         agent: Some("claude".into()),
         task: task(id, Some("1.2")),
         attempt: 5,
+        attempt_number: 6,
         iteration: 9,
         model: "large".into(),
         outcome,

@@ -42,6 +42,8 @@ fn a_try_that_does_not_count_is_reached_by_its_number_and_by_its_run() {
     }
     let shown = project.ok(&["logs", "a", "--attempt-number", "1"]).stdout;
     assert!(shown.contains("· attempt (1), not counted ·"), "{shown}");
+    let run = project.ok(&["logs", "--run", &runs[0]]).stdout;
+    assert!(run.contains("attempt (1), not counted, "), "{run}");
     let document = project.json(&["logs", "a", "--attempt-number", "1", "--json"]);
     assert_eq!(document["attempt_number"], 1);
     for (args, why) in [

@@ -82,7 +82,7 @@ fn att_05_what_ralph_found_is_shown() {
     assert!(text_of(vec![attempt(1, "m", Some(found))]).contains(
         "- **No structured failure report was provided.**\n\
          - **Why it failed:** test a::b failed\n- **Error type:** test_failure\n\
-         - **Files involved:** src/a.rs\n- **Error output:**\n  ```\n  left: 1\n  right: 2\n  ```\n"
+         - **Files involved:** src/a.rs\n- **Agent output:**\n  ```\n  left: 1\n  right: 2\n  ```\n"
     ));
 }
 
@@ -94,7 +94,7 @@ fn att_05_the_best_excerpt_stands_under_the_plain_sentence() {
     };
     assert!(
         text_of(vec![attempt(1, "m", Some(found))])
-            .contains("provided.**\n- **Error output:**\n  ```\n  panicked at src/x.rs:3\n  ```\n")
+            .contains("provided.**\n- **Agent output:**\n  ```\n  panicked at src/x.rs:3\n  ```\n")
     );
 }
 
