@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::SpentOnTask;
+use crate::model::{Cost, SpentOnTask};
 
 /// What may be spent; `None` is without end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,13 +18,9 @@ pub struct Budgets {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    pub run_usd: f64,
-    pub day_usd: f64,
+    pub run: Cost,
+    pub day: Cost,
     pub run_time: Duration,
-    /// Whether an estimate is part of what the run spent.
-    pub run_estimated: bool,
-    /// Whether an estimate is part of what was spent today.
-    pub day_estimated: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,8 +120,8 @@ impl Meter {
 pub fn meters(budgets: &Budgets, spent: &Spent) -> Vec<Meter> {
     let run_time = budgets.run_time.map(minutes);
     let known = [
-        meter(Budget::RunCost, spent.run_usd, budgets.run_usd, spent.run_estimated),
-        meter(Budget::DayCost, spent.day_usd, budgets.day_usd, spent.day_estimated),
+        meter(Budget::RunCost, spent.run.known_usd(), budgets.run_usd, spent.run.cost_estimated),
+        meter(Budget::DayCost, spent.day.known_usd(), budgets.day_usd, spent.day.cost_estimated),
         meter(Budget::RunTime, minutes(spent.run_time), run_time, false),
     ];
     known.into_iter().flatten().collect()
@@ -172,11 +168,9 @@ mod tests {
         let budgets =
             Budgets { run_usd: Some(5.0), run_time: Some(Duration::from_secs(3600)), ..Budgets::default() };
         let spent = Spent {
-            run_usd: 4.2,
-            day_usd: 9.0,
+            run: Cost::new(4.2, 0),
+            day: Cost::new(9.0, 0).estimated(true),
             run_time: Duration::from_secs(90),
-            day_estimated: true,
-            ..Spent::default()
         };
         let told: Vec<String> = meters(&budgets, &spent).iter().map(Meter::told_near).collect();
         assert_eq!(
@@ -192,7 +186,8 @@ mod tests {
     fn a_sum_with_an_estimate_in_it_is_about() {
         let budgets =
             Budgets { run_usd: Some(5.0), day_usd: Some(5.0), task_usd: Some(5.0), ..Budgets::default() };
-        let spent = Spent { run_usd: 5.0, day_usd: 6.0, run_estimated: true, ..Spent::default() };
+        let run = Cost::new(5.0, 0).estimated(true);
+        let spent = Spent { run, day: Cost::new(6.0, 0), ..Spent::default() };
         let mut all = meters(&budgets, &spent);
         all.extend(task_meters(
             &budgets,
@@ -213,8 +208,7 @@ mod tests {
     fn the_warning_comes_at_four_fifths_and_the_end_at_the_whole() {
         let budgets = Budgets { day_usd: Some(1.0), ..Budgets::default() };
         let at = |usd: f64| {
-            let day_usd = usd;
-            let spent = Spent { day_usd, ..Spent::default() };
+            let spent = Spent { day: Cost::new(usd, 0), ..Spent::default() };
             let meter = meters(&budgets, &spent).remove(0);
             (meter.is_near(), meter.is_reached())
         };
@@ -232,7 +226,8 @@ mod tests {
             run_usd in 0.0..20.0_f64, day_usd in 0.0..20.0_f64, usd in 0.0..20.0_f64,
         ) {
             let budgets = Budgets { run_usd: run, day_usd: day, task_usd: task, ..Budgets::default() };
-            let spent = Spent { run_usd, day_usd, ..Spent::default() };
+            let (of_run, of_day) = (Cost::new(run_usd, 0), Cost::new(day_usd, 0));
+            let spent = Spent { run: of_run, day: of_day, ..Spent::default() };
             let mut all = meters(&budgets, &spent);
             all.extend(task_meters(&budgets, &SpentOnTask { usd, ..SpentOnTask::default() }));
             let rest = rest_usd(&all);

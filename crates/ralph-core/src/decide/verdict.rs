@@ -106,47 +106,59 @@ fn exited(evidence: &Evidence) -> Verdict {
         }
         Ending::Completed => match signals.completion {
             Completion::Failed => signalled_failure(evidence),
-            Completion::Absent => without_signal(evidence),
-            Completion::Done => done_if_the_gate_agrees(evidence),
+            Completion::Absent | Completion::Done => by_the_gate(evidence),
         },
     }
 }
 
-/// An attempt without a signal. What its gate says is recorded, and counts where the settings want that.
-fn without_signal(evidence: &Evidence) -> Verdict {
+/// An attempt that says it is done, or says nothing: its gate decides, and then whether its work could be committed. Without
+/// a signal a gate that passes is only recorded, unless the settings let it stand for one.
+fn by_the_gate(evidence: &Evidence) -> Verdict {
     const NO_SIGNAL: &str = "the agent ended without reporting a result";
-    match &evidence.gate {
-        Some(GateResult::Ran(gate)) => match gate.outcome {
-            GateOutcome::Broken => gate_broken(gate),
-            GateOutcome::Passed => {
-                let message = format!("{NO_SIGNAL}, but the gate `{}` passed", gate.command);
-                match &evidence.commit_failure {
-                    _ if !evidence.accept_green => plain(Outcome::NoSigil, &message),
-                    Some(failure) => not_committed(failure),
-                    None => Verdict {
-                        message: Some(format!("{message} ([run] accept_green)")),
-                        ..Verdict::done()
-                    },
-                }
-            }
-            GateOutcome::Failed | GateOutcome::FailedDifferently | GateOutcome::TimedOut => {
-                let (command, ended) = (&gate.command, &gate.ended);
-                let message = format!("{NO_SIGNAL}; the gate `{command}` {ended}");
-                plain(Outcome::NoSigil, &message)
-            }
-        },
-        Some(GateResult::NotStarted(why)) => not_started(why),
+    let signals = &evidence.session.signals;
+    let says_done = signals.completion == Completion::Done;
+    let no_signal = |rest: &str| plain(Outcome::NoSigil, &format!("{NO_SIGNAL}{rest}"));
+    let done_but = |message: String| Verdict { message: Some(message), ..Verdict::done() };
+    let verdict = match &evidence.gate {
+        Some(GateResult::NotStarted(why)) => error(ErrorType::Spawn, &format!("cannot run the gate: {why}")),
         Some(GateResult::Interrupted) => {
             error(ErrorType::Interrupted, "interrupted while the gate was running")
         }
-        None => plain(Outcome::NoSigil, NO_SIGNAL),
+        Some(GateResult::Ran(gate)) => match gate.outcome {
+            GateOutcome::Broken => error(ErrorType::GateBroken, &told(gate)),
+            GateOutcome::Passed if says_done => Verdict::done(),
+            GateOutcome::Passed if evidence.accept_green => {
+                done_but(format!("{NO_SIGNAL}, but the gate `{}` passed ([run] accept_green)", gate.command))
+            }
+            GateOutcome::Passed => no_signal(&format!(", but the gate `{}` passed", gate.command)),
+            _ if !says_done => no_signal(&format!("; {}", told(gate))),
+            // A fix task is to remove one error, not all of them.
+            GateOutcome::FailedDifferently => {
+                done_but(format!("the original error is gone, but {}", told(gate)))
+            }
+            GateOutcome::Failed | GateOutcome::TimedOut => gate_failure(&told(gate)),
+        },
+        None if !says_done => no_signal(""),
+        None if signals.contradicted && evidence.commit_failure.is_none() => plain(
+            Outcome::NoSigil,
+            "the agent reported done, but wrote that it did not finish, and there is no gate",
+        ),
+        None => Verdict::done(),
+    };
+    match &evidence.commit_failure {
+        Some(failure) if verdict.outcome == Outcome::Done => not_committed(failure),
+        _ => verdict,
     }
+}
+
+fn told(gate: &GateRecord) -> String {
+    format!("the gate `{}` {}", gate.command, gate.ended)
 }
 
 /// The verdict on a parent whose children are done and whose own gate did not pass.
 pub fn parent_verdict(gate: &GateRecord) -> Verdict {
     match gate.outcome {
-        GateOutcome::Broken => gate_broken(gate),
+        GateOutcome::Broken => error(ErrorType::GateBroken, &told(gate)),
         _ => gate_failure(&format!("the gate `{}`, run after all subtasks, {}", gate.command, gate.ended)),
     }
 }
@@ -155,48 +167,6 @@ pub fn parent_verdict(gate: &GateRecord) -> Verdict {
 /// signal and its gate.
 pub fn lost_verdict(committed: bool) -> Verdict {
     if committed { Verdict::done() } else { error(ErrorType::Lost, "Ralph crashed during the attempt") }
-}
-
-/// Nobody's failure: no attempt could change it.
-fn gate_broken(gate: &GateRecord) -> Verdict {
-    let (command, ended) = (&gate.command, &gate.ended);
-    error(ErrorType::GateBroken, &format!("the gate `{command}` {ended}"))
-}
-
-fn not_started(why: &str) -> Verdict {
-    error(ErrorType::Spawn, &format!("cannot run the gate: {why}"))
-}
-
-fn done_if_the_gate_agrees(evidence: &Evidence) -> Verdict {
-    if let Some(failure) = &evidence.commit_failure {
-        return not_committed(failure);
-    }
-    match &evidence.gate {
-        Some(GateResult::Ran(gate)) => match gate.outcome {
-            GateOutcome::Passed => Verdict::done(),
-            // A fix task is to remove one error, not all of them.
-            GateOutcome::FailedDifferently => Verdict {
-                message: Some(format!(
-                    "the original error is gone, but the gate `{}` {}",
-                    gate.command, gate.ended
-                )),
-                ..Verdict::done()
-            },
-            GateOutcome::Broken => gate_broken(gate),
-            GateOutcome::Failed | GateOutcome::TimedOut => {
-                gate_failure(&format!("the gate `{}` {}", gate.command, gate.ended))
-            }
-        },
-        Some(GateResult::NotStarted(why)) => not_started(why),
-        Some(GateResult::Interrupted) => {
-            error(ErrorType::Interrupted, "interrupted while the gate was running")
-        }
-        None if evidence.session.signals.contradicted => plain(
-            Outcome::NoSigil,
-            "the agent reported done, but wrote that it did not finish, and there is no gate",
-        ),
-        None => Verdict::done(),
-    }
 }
 
 fn not_committed(failure: &CommitFailure) -> Verdict {

@@ -172,10 +172,8 @@ impl Run<'_> {
             tried: tried.as_deref(),
             needs_person: result.needs_person.as_deref(),
             keeps_open,
-            root: plan.root(),
-            recovery_limit: plan.recovery_limit(),
             coarse: result.attempt.fingerprint_coarse.as_deref(),
-            breaker_threshold: run.settings.breaker.threshold,
+            ..plan.circumstances(run.settings.breaker.threshold)
         };
         let lesson = lesson(claimed, &result, self.team.agent());
         let iteration = run.attempts + 1;

@@ -55,12 +55,10 @@ impl BudgetWatch {
         let run_time = run.clock.steady().saturating_sub(self.started);
         let mut spent = Spent { run_time, ..Spent::default() };
         if budgets.run_usd.is_some() {
-            let cost = run.store.run_rates(&run.id)?.cost;
-            (spent.run_usd, spent.run_estimated) = (cost.known_usd(), cost.cost_estimated);
+            spent.run = run.store.run_rates(&run.id)?.cost;
         }
         if budgets.day_usd.is_some() {
-            let cost = run.store.spent_on_day(run.clock.now())?;
-            (spent.day_usd, spent.day_estimated) = (cost.known_usd(), cost.cost_estimated);
+            spent.day = run.store.spent_on_day(run.clock.now())?;
         }
         Ok(meters(budgets, &spent))
     }

@@ -7,7 +7,7 @@ use super::run_context::RunContext;
 use super::run_end::Result;
 use super::{RecoverySettings, RunSettings};
 use crate::capture::{self, NOTHING_KNOWN};
-use crate::decide::{GivenUp, Policy, Settled};
+use crate::decide::{Circumstances, GivenUp, Policy, Settled};
 use crate::diagnose::fingerprint;
 use crate::event::{EventKind, TaskRef};
 use crate::files::{Limit, Links, RealPaths, read_text};
@@ -106,38 +106,51 @@ impl FixPolicy<'_> {
     ) -> Result<FailurePlan, StoreError> {
         let family = store.fix_family(&task.id)?;
         let failure = failure(&family.lineage.failed, result);
-        let response = if may_fix {
-            self.response(store, task, result, &family, &failure, tried)?
-        } else {
-            Response::Retry
-        };
-        Ok(FailurePlan { has_progress_log: self.has_progress_log(store, task)?, family, failure, response })
-    }
-
-    /// What a counted failure in recovery mode asks for.
-    fn response(
-        &self,
-        store: &Store,
-        task: &Task,
-        result: &AttemptResult,
-        family: &FixFamily,
-        failure: &Failure,
-        tried: Option<&str>,
-    ) -> Result<Response, StoreError> {
-        let settings = self.recovery_of(store, task)?;
+        let root = store.fix_link(&task.id)?.and_then(|link| link.root);
+        let spec = store.source_path(&root.unwrap_or_else(|| task.id.clone()))?;
+        let file = spec.as_ref().map(|path| self.project.root().join(path));
+        let has_progress_log = file.as_ref().is_some_and(|path| {
+            path.file_name().is_some_and(|name| name == TASKS_MD) || path.with_file_name(PROGRESS_MD).exists()
+        });
+        // How far a task is recovered: its own spec's state file may have a say.
+        let settings = spec.as_ref().and_then(|path| self.by_spec.get(path)).unwrap_or(&self.recovery);
         // Where the gate passed, only the signal is missing: there is nothing to fix.
         let unreported = matches!(result.attempt.outcome, Outcome::NoSigil | Outcome::Error);
         let green = unreported && result.attempt.gate == Some(GateOutcome::Passed);
-        if !settings.enabled || green {
-            return Ok(Response::Retry);
+        if !may_fix || !settings.enabled || green {
+            return Ok(FailurePlan { family, failure, response: Response::Retry, has_progress_log });
         }
         // A person may have given the key away in the file a moment ago.
-        let file = self.spec_text(store, task)?;
-        let spec = file.as_deref().map(Spec::of);
-        let in_file = |key: &str| spec.as_ref().is_some_and(|spec| spec.has(key));
+        let markdown = file.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+        let real = markdown.and_then(|path| self.real_paths.real(&path).ok());
+        let text = real.and_then(|path| read_text(&path, Links::Refuse, Limit::TEXT).ok());
+        let in_file = text.as_deref().map(Spec::of);
+        let in_file = |key: &str| in_file.as_ref().is_some_and(|spec| spec.has(key));
         let taken = |key: &str| in_file(key) || store.has_key_beside(key, &task.id).is_ok_and(|has| has);
-        let key = match next_fix(&family.lineage, &settings.limits, &taken) {
-            Ok(key) => key,
+        let response = match next_fix(&family.lineage, &settings.limits, &taken) {
+            Ok(key) => {
+                let report = result.report.as_ref();
+                let category = report.and_then(|report| report.error_category.clone());
+                let original = Original {
+                    files: &task.files,
+                    verify: task.verify.as_deref(),
+                    spec_folder: spec
+                        .as_deref()
+                        .and_then(|path| path.rsplit_once('/'))
+                        .map(|(folder, _)| folder),
+                    error_category: category.as_deref(),
+                };
+                Response::Fix(Box::new(NewFix {
+                    task: task_of(&FixTask::new(key, &failure, &original), task),
+                    text: FixText {
+                        original: failure.task_id.clone(),
+                        error: failure.error.clone(),
+                        attempted: failure.known_attempt().map(str::to_owned),
+                        category,
+                    },
+                    coarse: seen_in(result, &failure),
+                }))
+            }
             Err(limit) => {
                 // The limit and the chain; the rest of the lines is for whoever watches the run.
                 let lines =
@@ -145,64 +158,24 @@ impl FixPolicy<'_> {
                 let tried = tried.map(|tried| format!("Tried {tried}"));
                 let reason: Vec<String> = lines.chain(tried).collect();
                 let end = family.end(task, reason.join(". "), failure.error.clone(), limit.end);
-                return Ok(Response::End(end, limit));
+                Response::End(end, limit)
             }
         };
-        let category = result.report.as_ref().and_then(|report| report.error_category.clone());
-        let path = spec_path(store, task)?;
-        let folder = path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
-        let original = Original {
-            files: &task.files,
-            verify: task.verify.as_deref(),
-            spec_folder: folder,
-            error_category: category.as_deref(),
-        };
-        Ok(Response::Fix(Box::new(NewFix {
-            task: task_of(&FixTask::new(key, failure, &original), task),
-            text: FixText {
-                original: failure.task_id.clone(),
-                error: failure.error.clone(),
-                attempted: failure.known_attempt().map(str::to_owned),
-                category,
-            },
-            coarse: seen_in(result, failure),
-        })))
-    }
-
-    fn has_progress_log(&self, store: &Store, task: &Task) -> Result<bool, StoreError> {
-        let path = spec_path(store, task)?.map(|path| self.project.root().join(path));
-        Ok(path.is_some_and(|path| {
-            path.file_name().is_some_and(|name| name == TASKS_MD) || path.with_file_name(PROGRESS_MD).exists()
-        }))
-    }
-
-    /// How far a task is recovered: its own spec's state file may have a say.
-    fn recovery_of(&self, store: &Store, task: &Task) -> Result<RecoverySettings, StoreError> {
-        if self.by_spec.is_empty() {
-            return Ok(self.recovery);
-        }
-        let own = spec_path(store, task)?.and_then(|path| self.by_spec.get(&path));
-        Ok(own.copied().unwrap_or(self.recovery))
-    }
-
-    fn spec_text(&self, store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
-        let path = spec_path(store, task)?.filter(|path| path.ends_with(".md"));
-        let real = path.and_then(|path| self.real_paths.real(&self.project.root().join(path)).ok());
-        Ok(real.and_then(|path| read_text(&path, Links::Refuse, Limit::TEXT).ok()))
+        Ok(FailurePlan { family, failure, response, has_progress_log })
     }
 }
 
 impl FailurePlan {
-    /// The name of the task whose attempts are counted together with its fixes'.
-    pub(super) fn root(&self) -> &str {
-        self.family.lineage.root()
-    }
-
-    /// Why the chain of fixes ends here, if it does.
-    pub(super) fn recovery_limit(&self) -> Option<&str> {
-        match &self.response {
-            Response::End(end, _) => Some(&end.reason),
-            Response::Retry | Response::Fix(_) => None,
+    /// What the plan's limits have to say when it is settled what becomes of the task.
+    pub(super) fn circumstances(&self, breaker_threshold: u32) -> Circumstances<'_> {
+        Circumstances {
+            root: self.family.lineage.root(),
+            recovery_limit: match &self.response {
+                Response::End(end, _) => Some(&end.reason),
+                Response::Retry | Response::Fix(_) => None,
+            },
+            breaker_threshold,
+            ..Circumstances::default()
         }
     }
 
@@ -232,7 +205,7 @@ impl FailurePlan {
                     (Some(GivenUp::TotalAttempts), _) => Some(vec![format!(
                         "ERROR: Max total attempts ({}) reached for task {}",
                         policy.max_total_attempts,
-                        self.root()
+                        self.family.lineage.root()
                     )]),
                     (Some(_), _) => {
                         let failures = settled.metrics.consecutive_failures;
@@ -267,11 +240,6 @@ impl FixFamily {
         let root = self.chain.last().unwrap_or(&task.id).clone();
         RecoveryEnd { root, chain: self.chain.clone(), reason, error, end }
     }
-}
-
-fn spec_path(store: &Store, task: &Task) -> Result<Option<String>, StoreError> {
-    let root = store.fix_link(&task.id)?.and_then(|link| link.root);
-    store.source_path(&root.unwrap_or_else(|| task.id.clone()))
 }
 
 /// A task that was retried to its limit: what there is to say.

@@ -143,21 +143,14 @@ fn failed_differently_if_fixed(
     let Some(link) = run.store.fix_link(&claimed.task.id)? else {
         return Ok(record);
     };
-    let coarse = record.diagnosis.fingerprint.as_ref().map(|it| &it.coarse);
+    let now = record.diagnosis.fingerprint.as_ref().map(|it| &it.coarse);
+    let before = link.coarse.as_ref();
     // A fingerprint of an older version cannot show that the failure is another one.
-    let unknown = link
-        .coarse
-        .as_ref()
-        .zip(coarse)
-        .is_some_and(|(before, now)| !before.starts_with(SAID) && !comparable(before, now));
-    let same = unknown || link.coarse.as_ref() == coarse;
-    let headline = record.headline();
-    let said = |error: &String| {
-        let error = error.trim();
-        let is_said = |text: &str| text.contains(error);
-        !error.is_empty() && (is_said(&record.output_tail) || headline.as_deref().is_some_and(is_said))
-    };
-    if same || link.error.as_ref().is_some_and(said) {
+    let unknown = before.zip(now).is_some_and(|(a, b)| !a.starts_with(SAID) && !comparable(a, b));
+    let headline = record.headline().unwrap_or_default();
+    let error = link.error.as_deref().map(str::trim).filter(|error| !error.is_empty());
+    let said = error.is_some_and(|error| record.output_tail.contains(error) || headline.contains(error));
+    if unknown || before == now || said {
         return Ok(record);
     }
     Ok(GateRecord { outcome: GateOutcome::FailedDifferently, ..record })

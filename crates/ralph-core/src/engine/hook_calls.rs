@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use rustix::process::Pid;
-
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun};
 use crate::agent::{DelayedInterrupt, Interrupt};
@@ -11,7 +9,6 @@ use crate::event::{EventKind, RunEvent};
 use crate::exit::RunExit;
 use crate::hooks::{self, HookCall, HookPoint, HookProgress};
 use crate::host::process_owner;
-use crate::store::Owner;
 
 impl RunContext<'_> {
     /// Runs the hook before something; a failing one may end the run.
@@ -40,14 +37,6 @@ impl RunContext<'_> {
             Ok(()) => Ok(()),
             Err(why) => self.tell(EventKind::HookFailed { hook: point, message: why }),
         }
-    }
-
-    /// Records the process of a hook. One that could not be recorded runs all the same, but its commands of Ralph may then be
-    /// taken for an agent's.
-    fn note_hook(&mut self, pid: Pid) -> Option<Owner> {
-        let process = process_owner(self.owner.host.clone(), pid)?;
-        self.store.note_hook(&process).ok()?;
-        Some(process)
     }
 
     /// Runs a hook, if there is one. `while_running` is called while it runs.
@@ -79,7 +68,11 @@ impl RunContext<'_> {
         self.files_may_have_changed();
         let mut process = None;
         let mut on_progress = |progress| match progress {
-            HookProgress::Started(pid) => process = self.note_hook(pid),
+            // One that cannot be recorded runs all the same, but its commands of Ralph may then be taken for an agent's.
+            HookProgress::Started(pid) => {
+                process = process_owner(self.owner.host.clone(), pid)
+                    .filter(|process| self.store.note_hook(process).is_ok());
+            }
             HookProgress::Tick => {
                 self.beat();
                 while_running(Instant::now());

@@ -158,10 +158,7 @@ impl LostAttempts<'_> {
         let plan = self.fix_policy.plan(self.store, &task, &result, None, !done)?;
         let circumstances = Circumstances {
             difficulty: signals.difficulty.filter(|_| done),
-            root: plan.root(),
-            recovery_limit: plan.recovery_limit(),
-            breaker_threshold: self.breaker_threshold,
-            ..Circumstances::default()
+            ..plan.circumstances(self.breaker_threshold)
         };
         let policy = self.fix_policy.policy;
         let (id, token) = (&claim.task_id, &claim.token);

@@ -271,6 +271,7 @@ pub struct ReportRow {
     pub error_category: Option<String>,
     /// Files named in the report, then those changed.
     pub relevant_files: Vec<String>,
+    /// What the agent's report quotes, else the telling part of what the gate or the commit printed.
     pub stack_trace_snippet: Option<String>,
     /// What the agent would try next.
     pub retry_suggestion: Option<String>,

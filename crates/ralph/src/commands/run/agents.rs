@@ -67,7 +67,7 @@ pub struct ShownLaunch {
 
 /// What an attempt on a task may cost, were a run to start now.
 pub fn rest_of_budgets(store: &Store, budgets: &Budgets, task: &Task) -> Result<Option<f64>, StoreError> {
-    let spent = Spent { day_usd: store.spent_on_day(now())?.known_usd(), ..Spent::default() };
+    let spent = Spent { day: store.spent_on_day(now())?, ..Spent::default() };
     let mut all = meters(budgets, &spent);
     all.extend(task_meters(budgets, &store.spent_on_task(&task.id)?));
     Ok(rest_usd(&all))
