@@ -2,18 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::Pattern;
-
-/// Everything that cleaning takes out or replaces, but for [invisible](is_invisible) characters. A control string such as a window
-/// title goes with its payload only where it ends on its line: else it was cut off, and the text after it survives.
-static JUNK: Pattern = Pattern::new(concat!(
-    r"\r\n?",
-    r"|(?:\x1b\[|\u{9b})[0-?]*[ -/]*[@-~]?",
-    r"|(?:\x1b[\]PX^_]|[\u{90}\u{98}\u{9d}-\u{9f}])",
-    r"(?:[^\x07\x1b\n\r\u{90}\u{98}\u{9c}-\u{9f}]*(?:\x07|\u{9c}|\x1b\\))?",
-    r"|\x1b(?:[ -/]*[0-~])?",
-    r"|[\x00-\x08\x0b-\x1f\x7f-\u{9f}]"
-));
+const ESC: char = '\u{1b}';
+const BELL: char = '\u{7}';
 
 /// Decodes lossily, then cleans like [`clean`].
 pub fn clean_bytes(bytes: &[u8]) -> String {
@@ -23,19 +13,49 @@ pub fn clean_bytes(bytes: &[u8]) -> String {
 /// Removes terminal escape sequences, control codes but `\n` and `\t`, and [invisible](is_invisible)
 /// characters (which can make text read as what it is not); `\r\n` and a lone `\r` become `\n`.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let mut junk = JUNK.regex().into_iter().flat_map(|junk| junk.find_iter(text)).peekable();
-    if junk.peek().is_none() {
-        return without_invisible(text);
-    }
+    let Some(mut at) = next_dirty(text, 0) else {
+        return Cow::Borrowed(text);
+    };
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;
-    for junk in junk {
-        out.push_str(text.get(kept..junk.start()).unwrap_or_default());
-        out.push_str(if junk.as_str().starts_with('\r') { "\n" } else { "" });
-        kept = junk.end();
+    loop {
+        out.push_str(text.get(kept..at).unwrap_or_default());
+        let rest = text.get(at..).unwrap_or_default();
+        if let Some(after) = rest.strip_prefix('\r') {
+            out.push('\n');
+            kept = at + if after.starts_with('\n') { 2 } else { 1 };
+        } else {
+            kept = at + junk_len(rest);
+        }
+        match next_dirty(text, kept) {
+            Some(next) => at = next,
+            None => break,
+        }
     }
     out.push_str(text.get(kept..).unwrap_or_default());
-    Cow::Owned(without_invisible(&out).into_owned())
+    Cow::Owned(out)
+}
+
+/// Byte position of the first character from `from` on that cleaning touches.
+fn next_dirty(text: &str, from: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(&byte) = bytes.get(at) {
+        let dirty = match byte {
+            b'\n' | b'\t' => false,
+            0..0x20 | 0x7f => true,
+            0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3 => text
+                .get(at..)
+                .and_then(|t| t.chars().next())
+                .is_some_and(|c| c.is_control() || is_invisible(c)),
+            _ => false,
+        };
+        if dirty {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
 }
 
 /// Whether nobody sees this character, or it changes the direction of what is around it: zero-width
@@ -72,6 +92,57 @@ pub fn without_invisible(text: &str) -> Cow<'_, str> {
 pub fn invisible_escaped(text: &str) -> String {
     let shown = |c: char| if is_invisible(c) { c.escape_unicode().to_string() } else { c.into() };
     text.chars().map(shown).collect()
+}
+
+/// Length of the escape sequence or single control character at the start of `text`.
+fn junk_len(text: &str) -> usize {
+    let mut chars = text.chars();
+    let Some(first) = chars.next() else { return 0 };
+    let rest = chars.as_str();
+    let after_next = rest.get(1..).unwrap_or_default();
+    first.len_utf8()
+        + match first {
+            ESC if rest.starts_with('[') => 1 + csi_len(after_next),
+            ESC if rest.starts_with([']', 'P', 'X', '^', '_']) => 1 + string_len(after_next),
+            ESC => short_len(rest),
+            '\u{9b}' => csi_len(rest),
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => string_len(rest),
+            _ => 0,
+        }
+}
+
+/// Parameters, intermediates and the final byte of a control sequence, as far as they are there.
+fn csi_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let run = |from: usize, range: std::ops::RangeInclusive<u8>| {
+        bytes.iter().skip(from).take_while(|b| range.contains(b)).count()
+    };
+    let parameters = run(0, 0x30..=0x3f);
+    let body = parameters + run(parameters, 0x20..=0x2f);
+    body + usize::from(matches!(bytes.get(body), Some(0x40..=0x7e)))
+}
+
+/// Payload and terminator of a control string such as a window title.
+///
+/// One without a terminator on its line is cut-off output: only its introducer goes, so that the
+/// text after it survives. Stopping at the next escape also keeps the search linear.
+fn string_len(text: &str) -> usize {
+    for (at, c) in text.char_indices() {
+        match c {
+            BELL | '\u{9c}' => return at + c.len_utf8(),
+            ESC if text.get(at + 1..).is_some_and(|t| t.starts_with('\\')) => return at + 2,
+            ESC | '\n' | '\r' | '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => return 0,
+            _ => {}
+        }
+    }
+    0
+}
+
+/// The rest of a two-character escape, with intermediates where it has some (`ESC ( B`).
+fn short_len(text: &str) -> usize {
+    let between = text.bytes().take_while(|b| (0x20..=0x2f).contains(b)).count();
+    let is_whole = matches!(text.as_bytes().get(between), Some(0x30..=0x7e));
+    if is_whole { between + 1 } else { 0 }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memchr;
 
 /// The tags Ralph reads; every other one is just text.
-const TAGS: [&str; 8] = [
+pub(super) const TAGS: [&str; 8] = [
     "task-done",
     "task-failed",
     "promise",

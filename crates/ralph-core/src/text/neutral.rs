@@ -102,10 +102,10 @@ pub fn fence_for(text: &str) -> String {
 fn clean_lines(text: &str) -> Vec<String> {
     let is_break =
         |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    let clean = |line: &str| {
-        let kept: String =
-            line.chars().filter(|c| *c == '\t' || !c.is_control() && !is_invisible(*c)).collect();
-        kept.trim_end().to_owned()
+    let is_dropped = |c: char| c != '\t' && (c.is_control() || is_invisible(c));
+    let clean = |line: &str| match line.contains(is_dropped) {
+        true => line.replace(is_dropped, "").trim_end().to_owned(),
+        false => line.trim_end().to_owned(),
     };
     text.replace("\r\n", "\n").split(is_break).map(clean).collect()
 }
@@ -132,6 +132,13 @@ mod tests {
             assert_eq!(inert(harmless), harmless);
         }
         assert_eq!(inert("say TASK_MODIFICATION_REQUEST {"), "say TASK-MODIFICATION-REQUEST {");
+    }
+
+    #[test]
+    fn ctx_07_every_tag_is_made_inert() {
+        for tag in crate::text::elements::TAGS {
+            assert_eq!(inert(&format!("<{tag}></{tag} >")), format!("‹{tag}>‹/{tag} >"));
+        }
     }
 
     #[test]

@@ -169,12 +169,8 @@ fn assigned_secret(text: &str, start: usize, end: usize) -> Option<Range<usize>>
     let before = closed.trim_start_matches([' ', '\t', '*']);
     let is_flag = word.starts_with('-') && rest.starts_with(' ') && !before.starts_with('-');
     // Each sign of an assignment, what it counts as, and what makes another sign of it.
-    let signs = [
-        (":=", ':', [' '; 0].as_slice()),
-        ("=>", ':', &[]),
-        ("=", '=', &['=', '~']),
-        (":", ':', &[':', '?']),
-    ];
+    let signs =
+        [(":=", ':', &[] as &[char]), ("=>", ':', &[]), ("=", '=', &['=', '~']), (":", ':', &[':', '?'])];
     let assigned = signs.iter().find_map(|(sign, kind, others)| {
         let after = before.strip_prefix(sign)?;
         (!after.starts_with(*others)).then_some((after, *kind))
