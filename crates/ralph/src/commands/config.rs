@@ -75,11 +75,9 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         Command::Show { all, json } => show(dir, *all, *json),
         Command::Get { setting, json } => {
             let (_, settings) = find_settings(dir)?;
-            let rows = rows(&settings);
-            let row = rows.iter().find(|row| row.name() == *setting);
-            let row = row.ok_or_else(|| unknown(setting, &rows))?;
+            let row = row(&settings, setting).ok_or_else(|| unknown(setting, &settings))?;
             let value = text(&row.value).unwrap_or_default();
-            output::print(*json, row, || output::line(value))
+            output::print(*json, &row, || output::line(value))
         }
         Command::Set { setting, value, json } => set(&File::read(dir)?, setting, value, *json),
         Command::Unset { setting, json } => unset(&File::read(dir)?, setting, *json),
@@ -221,7 +219,12 @@ fn show(dir: Option<&Path>, all: bool, json: bool) -> CommandResult {
     })
 }
 
-fn unknown(name: &str, rows: &[Row]) -> CommandError {
+fn row(settings: &Settings, name: &str) -> Option<Row> {
+    rows(settings).into_iter().find(|row| row.name() == name)
+}
+
+fn unknown(name: &str, settings: &Settings) -> CommandError {
+    let rows = rows(settings);
     let section = name.rsplit_once('.').map(|(section, _)| section);
     let rows_there: Vec<&Row> =
         rows.iter().filter(|row| section.is_none_or(|section| row.section == section)).collect();
@@ -269,8 +272,7 @@ impl File {
     /// What is in force in place of the file's value, and where it comes from.
     fn overridden(&self, setting: &str) -> Option<Row> {
         let (_, settings) = find_settings(Some(self.project.root())).ok()?;
-        let mut rows = rows(&settings).into_iter();
-        rows.find(|row| row.name() == setting && row.line.is_none() && row.is_set())
+        row(&settings, setting).filter(|row| row.line.is_none() && row.is_set())
     }
 
     fn report(&self, setting: &str, old: Option<String>, new: Option<String>, json: bool) -> CommandResult {
@@ -336,7 +338,7 @@ fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
     let before = file.settings(&file.text).ok();
     let defaults = Settings::default();
     let known = before.as_ref().unwrap_or(&defaults);
-    let name = Name::parse(setting).ok_or_else(|| unknown(setting, &rows(known)))?;
+    let name = Name::parse(setting).ok_or_else(|| unknown(setting, known))?;
     let shorter = edit::unset(&file.text, &name).map_err(|_| file.not_toml())?;
     let Some(text) = shorter else {
         known_name(setting, known)?;
@@ -354,13 +356,11 @@ fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
 /// A name that can be set. Agents that are not there yet can get settings.
 fn known_name(setting: &str, settings: &Settings) -> Result<Name, CommandError> {
     let name = Name::parse(setting).filter(|name| Key::named(name).is_some());
-    name.ok_or_else(|| unknown(setting, &rows(settings)))
+    name.ok_or_else(|| unknown(setting, settings))
 }
 
 fn value_text(settings: &Settings, setting: &str) -> Option<String> {
-    let mut rows = rows(settings).into_iter();
-    let row = rows.find(|row| row.name() == setting)?;
-    text(&row.value)
+    text(&row(settings, setting)?.value)
 }
 
 #[cfg(test)]
@@ -370,8 +370,7 @@ mod tests {
     fn row(toml: &str, name: &str) -> Row {
         let file = Path::new(".ralph.toml");
         let settings = Settings::parse(file, toml, std::iter::empty()).unwrap();
-        let mut all = rows(&settings).into_iter();
-        all.find(|row| row.name() == name).unwrap()
+        super::row(&settings, name).unwrap()
     }
 
     #[test]

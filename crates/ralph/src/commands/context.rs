@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use ralph_core::engine::{Prompter, Templates};
+use ralph_core::engine::Templates;
 use ralph_core::store::{RunRates, Scope};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::commands::run;
 use crate::output;
 use crate::settings::{Count, build_agent};
 use crate::ui::{scores, table};
-use crate::workspace::{Workspace, now};
+use crate::workspace::Workspace;
 
 /// Print the exact prompt of a task's next attempt.
 ///
@@ -54,15 +54,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default());
     let task = workspace.task(&args.task)?;
     let metrics = workspace.store.metrics(&task.id)?;
-    let prompter = Prompter {
-        templates: &Templates::load(&workspace.project)?,
-        project: &workspace.project,
-        store: &workspace.store,
-        agent: &agent,
-        is_fallback: false,
-        settings: &run_settings,
-        now: now(),
-    };
+    let templates = Templates::load(&workspace.project)?;
+    let prompter = run::prompter(&workspace, &templates, &agent, &run_settings);
     let prompt = prompter.prompt(&task, &metrics, 1, RunRates::default())?;
     let stdin = agent.prompt(&prompt.rules, &prompt.task);
     let system = agent.system_prompt(&prompt.rules);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ralph_core::agent::{Agent, AgentKind, Launch, LaunchRequest};
 use ralph_core::decide::{Budgets, Spent, meters, rest_usd, task_meters};
+use ralph_core::engine::{Prompter, RunSettings, Templates};
 use ralph_core::model::{Key, RunId, Task, TaskId};
 use ralph_core::store::{Store, StoreError};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde::Serialize;
 use crate::command_error::CommandError;
 use crate::secrets::{shown, shown_words};
 use crate::settings::{Settings, build_agent};
-use crate::workspace::now;
+use crate::workspace::{Workspace, now};
 
 /// Characters of one argument that are shown.
 const SHOWN: usize = 200;
@@ -63,6 +64,17 @@ pub struct ShownLaunch {
     env: Vec<(String, String)>,
     cwd: String,
     stdin_chars: usize,
+}
+
+/// What writes the prompts of this agent, were a run to start now.
+pub fn prompter<'a>(
+    workspace: &'a Workspace,
+    templates: &'a Templates,
+    agent: &'a Agent,
+    settings: &'a RunSettings,
+) -> Prompter<'a> {
+    let Workspace { project, store } = workspace;
+    Prompter { templates, project, store, agent, is_fallback: false, settings, now: now() }
 }
 
 /// What an attempt on a task may cost, were a run to start now.

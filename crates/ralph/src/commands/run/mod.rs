@@ -11,7 +11,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub use agents::{ChosenModels, Crew, launch, rest_of_budgets, rest_of_day, shown_launch, unlimited};
+pub use agents::{
+    ChosenModels, Crew, launch, prompter, rest_of_budgets, rest_of_day, shown_launch, unlimited,
+};
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
 use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};

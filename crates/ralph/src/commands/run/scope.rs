@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use ralph_core::agent::Agent;
 use ralph_core::decide::{covered, outlook, unmet_outside};
-use ralph_core::engine::{Prompter, RunSettings, Templates};
+use ralph_core::engine::{RunSettings, Templates};
 use ralph_core::exit::RunExit;
 use ralph_core::model::{Status, Task, TaskId};
 use ralph_core::store::{Mark, Scope};
@@ -78,15 +78,8 @@ pub(super) fn dry_run(
         return Err(CommandError::no_plan("there is no plan").hint("add a task: ralph task add TITLE"));
     }
     let most = settings.limit.unwrap_or(20) as usize;
-    let prompter = Prompter {
-        templates: &Templates::load(&workspace.project)?,
-        project: &workspace.project,
-        store: &workspace.store,
-        agent,
-        is_fallback: false,
-        settings,
-        now: now(),
-    };
+    let templates = Templates::load(&workspace.project)?;
+    let prompter = super::prompter(workspace, &templates, agent, settings);
     let (mut rows, mut lines) = (Vec::new(), Vec::new());
     for id in candidates(workspace, settings, args, most)? {
         let task = workspace.task(id.as_str())?;
