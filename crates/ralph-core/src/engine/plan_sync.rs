@@ -17,7 +17,8 @@ use crate::event::{EventKind, GateAuthor, TaskRef};
 use crate::files::{Cleared, Limit, Links, Lock, quick_digest, read, recover, stamp};
 use crate::model::{Status, TaskId, Timestamp};
 use crate::plan::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
-use crate::plan::tasks_md::{self, Spec};
+use crate::plan::marks::mark;
+use crate::plan::tasks_md::Spec;
 use crate::plan::{Format, progress_md, state_json};
 use crate::store::{Author, FixRecord, ImportRequest, Side, SourceFile, StoreError};
 use crate::text::one_line;
@@ -226,7 +227,7 @@ fn drawn(run: &RunContext<'_>, source: &SourceFile, text: &str) -> Result<(Strin
     }
     let mut text = text.to_owned();
     if !marks.is_empty() {
-        text = tasks_md::mark(&text, &Spec::of(&text).marks(), &marks);
+        text = mark(Format::TasksMd, &text, &marks);
     }
     let folder = source.path.rsplit_once('/').map(|(folder, _)| folder);
     // Where the last new task behind a task went: the next one goes behind that.
@@ -243,12 +244,11 @@ fn drawn(run: &RunContext<'_>, source: &SourceFile, text: &str) -> Result<(Strin
                 Side::Before => spec.insert_before(&unfiled.beside, &block),
             };
             let Some(put) = put else { continue };
-            let places = Spec::of(&put).marks();
             // A name that is no key of this format would be read as part of the task above.
-            if !places.contains_key(&name) {
+            if !Spec::of(&put).has(&name) {
                 continue;
             }
-            text = if is_done { tasks_md::mark(&put, &places, &[(&name, true)]) } else { put };
+            text = if is_done { mark(Format::TasksMd, &put, &[(&name, true)]) } else { put };
             if unfiled.side == Side::After && unfiled.fix.is_none() {
                 behind.insert(unfiled.beside.clone(), name.clone());
             }
