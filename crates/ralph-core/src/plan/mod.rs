@@ -13,6 +13,7 @@
 //! there to be no draft, and all of them are told at once. What a person should know although the
 //! reading went on is a [`Note`].
 
+mod check;
 pub mod checklist;
 pub(crate) mod command;
 mod draft;
@@ -23,6 +24,7 @@ mod json;
 pub mod jsonl;
 mod key;
 pub mod marks;
+mod outline;
 pub mod prd;
 pub mod progress_md;
 mod spec_name;
