@@ -6,7 +6,7 @@
 
 mod shown;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -19,8 +19,8 @@ use crate::event::{EventKind, GateAuthor, TaskRef};
 use crate::files::{Cleared, Limit, Links, Lock, Stamp, quick_digest, read, recover, stamp};
 use crate::model::{Status, Timestamp};
 use crate::plan::import::{self, PROGRESS_MD, STATE_JSON, TASKS_MD};
-use crate::plan::marks::{mark, written_file};
-use crate::plan::tasks_md::{self, Spec};
+use crate::plan::marks::{Places, mark, written_file};
+use crate::plan::tasks_md::Spec;
 use crate::plan::{Format, progress_md, state_json};
 use crate::store::{Author, FixRecord, ImportRequest, ShownFile, Side, SourceFile, StoreError};
 use crate::text::one_line;
@@ -49,6 +49,8 @@ struct KnownFile {
     seen: Seen,
     log_and_state: [Seen; 2],
     standing: Option<Standing>,
+    /// Where the boxes are in the text with this digest.
+    places: Option<(String, Places)>,
 }
 
 /// How a file looked on the disk at some moment.
@@ -87,6 +89,7 @@ impl PlanFiles {
                 seen: Seen::default(),
                 log_and_state: [Seen::default(); 2],
                 standing: None,
+                places: None,
             })
             .collect();
         let written = self.sources.iter().filter_map(|known| {
@@ -195,9 +198,9 @@ impl PlanFiles {
                 if !self.read_again(run, known, text, &seen, author)? {
                     return Ok((text.to_owned(), None));
                 }
-                known.source.digest = Some(seen);
+                known.source.digest = Some(seen.clone());
             }
-            let (text, shown) = drawn(run, known, text)?;
+            let (text, shown) = drawn(run, known, text, &seen)?;
             Ok((text, Some(shown)))
         })?;
         // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew.
@@ -206,6 +209,12 @@ impl PlanFiles {
             return Ok(None);
         };
         let digest = quick_digest(&edited.text);
+        // A tick moves no other box.
+        known.places = known
+            .places
+            .take()
+            .filter(|_| shown.filed.is_empty())
+            .map(|(_, places)| (digest.clone(), places));
         let Shown { ticked, filed, settled } = &shown;
         run.store.note_filed(known.source.id, &ShownFile { digest: &digest, ticked, filed, settled })?;
         known.source.digest = Some(digest);
@@ -230,7 +239,7 @@ impl PlanFiles {
             Format::Gsd => import::open(root, &root.join(path), Some(Format::Gsd)).map(|found| found.draft),
             format => import::read_plan(root, path, format, text),
         };
-        let draft = match draft {
+        let mut draft = match draft {
             Ok(draft) => draft,
             Err(error) => {
                 let why = one_line(&error.to_string(), LINE_CHARS);
@@ -238,6 +247,11 @@ impl PlanFiles {
                 return Ok(false);
             }
         };
+        if draft.tasks.iter().any(|task| task.optional) {
+            let filed = run.store.filed_tasks(known.source.id)?;
+            let names: HashSet<&str> = filed.iter().map(|task| task.name.as_str()).collect();
+            draft.leave_out_optional(|name| names.contains(name));
+        }
         run.tell_gate_changes(GateAuthor::Elsewhere)?;
         let now = run.clock.now();
         let request = ImportRequest {
@@ -289,7 +303,7 @@ impl PlanFiles {
 }
 
 /// The file as it should be.
-fn drawn(run: &RunContext<'_>, known: &KnownFile, text: &str) -> Result<(String, Shown)> {
+fn drawn(run: &RunContext<'_>, known: &mut KnownFile, text: &str, digest: &str) -> Result<(String, Shown)> {
     let source = &known.source;
     let mut shown = Shown::default();
     let tasks = run.store.due_boxes(source.id)?;
@@ -302,7 +316,12 @@ fn drawn(run: &RunContext<'_>, known: &KnownFile, text: &str) -> Result<(String,
     }
     let mut text = text.to_owned();
     if !marks.is_empty() {
-        text = mark(known.format, &text, &marks);
+        if known.places.as_ref().is_none_or(|(of, _)| of != digest) {
+            known.places = Places::of(known.format, &text).map(|places| (digest.to_owned(), places));
+        }
+        if let Some((_, places)) = &known.places {
+            text = places.mark(&text, &marks);
+        }
     }
     shown.settled = tasks;
     if known.format != Format::TasksMd {
@@ -323,12 +342,11 @@ fn drawn(run: &RunContext<'_>, known: &KnownFile, text: &str) -> Result<(String,
                 Side::Before => spec.insert_before(&unfiled.beside, &block),
             };
             let Some(put) = put else { continue };
-            let places = Spec::of(&put).marks();
             // A name that is no key of this format would be read as part of the task above.
-            if !places.contains_key(&name) {
+            if !Spec::of(&put).has(&name) {
                 continue;
             }
-            text = if is_done { tasks_md::mark(&put, &places, &[(&name, true)]) } else { put };
+            text = if is_done { mark(Format::TasksMd, &put, &[(&name, true)]) } else { put };
             if unfiled.side == Side::After && unfiled.fix.is_none() {
                 behind.insert(unfiled.beside.clone(), name.clone());
             }

@@ -78,6 +78,8 @@ pub(crate) struct Checkbox<'a> {
     pub(crate) mark: char,
     /// Where that stands in the line, in bytes.
     pub(crate) at: usize,
+    /// Whether a `*` behind the box says that the task may be left out.
+    pub(crate) is_optional: bool,
     pub(crate) words: &'a str,
 }
 
@@ -98,9 +100,13 @@ pub(crate) fn checkbox(line: &str) -> Option<Checkbox<'_>> {
     let inner = item.strip_prefix('[')?;
     let mark = inner.chars().next()?;
     let words = inner.get(mark.len_utf8()..)?.strip_prefix(']')?;
+    let optional = ["*", "\\*"].into_iter().find_map(|star| words.strip_prefix(star));
+    let optional = optional.filter(|words| starts_blank(words));
+    let words = optional.unwrap_or(words);
     (words.is_empty() || starts_blank(words)).then(|| Checkbox {
         mark,
         at: line.len() - inner.len(),
+        is_optional: optional.is_some(),
         words: words.trim(),
     })
 }

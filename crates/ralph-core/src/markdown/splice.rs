@@ -50,11 +50,11 @@ impl Lines<'_> {
         at + self.lines[at..].iter().take_while(|line| line.is_blank()).count()
     }
 
-    /// Whether a list item put above this line would swallow it.
-    pub(crate) fn is_indented(&self, at: usize) -> bool {
+    /// Whether a list item put above this line at this column would swallow it.
+    pub(crate) fn is_indented(&self, at: usize, item: usize) -> bool {
         let line = self.lines.get(at).map_or(self.tail, |line| line.text);
         let (columns, rest) = indent(line);
-        columns >= 2 && !rest.is_empty()
+        columns >= item + 2 && !rest.is_empty()
     }
 
     /// The file with some lines replaced (their line ends stay) and others put in, which are given
@@ -70,12 +70,14 @@ impl Lines<'_> {
         let mut insertions = insertions.iter().peekable();
         for at in 0..=self.lines.len() {
             let mut ends_in_item = false;
+            let mut column = 0;
             while let Some(one) = insertions.next_if(|one| one.at == at) {
-                let is_of_item = |line: &String| line.starts_with(' ') || bullet(line).is_some();
+                let is_of_item = |line: &String| line.starts_with([' ', '\t']) || bullet(line).is_some();
                 ends_in_item = one.lines.last().is_some_and(is_of_item);
+                column = one.lines.first().map_or(0, |line| indent(line).0);
                 out.insert(one.spacing, &one.lines);
             }
-            if ends_in_item && self.is_indented(self.next_content(at)) {
+            if ends_in_item && self.is_indented(self.next_content(at), column) {
                 out.insert(Spacing::Apart, &[END_OF_LIST.to_owned()]);
             }
             let Some(line) = self.lines.get(at) else {

@@ -1,276 +1,359 @@
-//! Whether a plan can be worked on unattended: what `ralph plan` demands of an agent's plan, and `ralph plan check` of any.
+//! What people write about checking a task, as a command that can pass and fail.
+//!
+//! A sentence taken for a command is a gate that can never pass (`npm run build succeeds`), and a command whose result is told beside it
+//! would pass where it must fail (`` `grep -r TODO src` returns nothing ``). So what is said around a command becomes a part of it, and where
+//! it is not understood there is no command.
 
-use std::collections::{HashMap, HashSet};
+use super::command::{CanRun, Directory, SHELL_WORDS, all_of, bare_command, first_word, has_word};
+use crate::markdown::{Fence, code_only, list_item, spans};
+use crate::text::{Pattern, Table};
 
-use serde::Serialize;
+/// What may stand around a command in backticks without saying more than that it must succeed.
+const SAYS_NO_MORE: &str = "run running runs execute executing passes pass passing succeeds succeed works exits exit 0 code status zero with \
+    without no errors error warnings warning failures issues cleanly clean green compiles compile compilation builds build and all tests test the \
+    is are command must should be successfully successful returns ok typescript type types lint linting suite unit still any new existing then \
+    via using that check verify ensure when it that's there also again both in out completes finishes";
 
-use super::text::{one_line, paths};
-use super::{Draft, DraftTask};
-use crate::markdown::Fence;
-use crate::text::Pattern;
+/// The longest text that is looked at, in bytes.
+const LONGEST: usize = 4000;
 
-/// More files, characters or list items than this are too much for one session.
-const MOST_FILES: usize = 12;
-const MOST_CHARS: usize = 6_000;
-const MOST_ITEMS: usize = 20;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// The plan is sent back.
-    Error,
-    /// Worth knowing.
-    Warning,
-}
-
-/// One thing that is wrong with a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// The task's key; none where it is about the plan.
-    pub task: Option<String>,
-    /// Counted from 1; 0 for the plan as a whole.
-    pub line: usize,
-    pub severity: Severity,
-    /// A word for programs: `no_gate`, `gate_passes_already`, `gate_broken`, `no_files`, `too_large`, `changes_ci`, …
-    pub check: &'static str,
-    pub text: String,
-}
-
-/// What running a gate on the present tree showed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GateNow {
-    Fails,
-    Passes,
-    /// It cannot run, for this reason.
-    Broken(String),
-    /// It ran too long to tell.
-    TimedOut,
-}
-
-/// Everything that is wrong with a plan. `gates` tells by command what running it showed; `goal` is what was asked for.
-pub fn check(draft: &Draft, gates: &HashMap<String, GateNow>, goal: Option<&str>) -> Vec<Finding> {
-    let parents: HashSet<&str> = draft.tasks.iter().filter_map(|task| task.parent.as_deref()).collect();
-    let open = draft.tasks.iter().filter(|task| !task.done && !task.skipped);
-    let leaves: Vec<&DraftTask> = open.filter(|task| !parents.contains(task.name.as_str())).collect();
-    if leaves.is_empty() {
-        return vec![Finding {
-            task: None,
-            line: 0,
-            severity: Severity::Error,
-            check: "no_tasks",
-            text: "the plan has no open task".to_owned(),
-        }];
+/// The command that a text asks for, or why it asks for none that can be run.
+pub(crate) fn check(text: &str, can_run: CanRun<'_>) -> Result<String, &'static str> {
+    let text = text.trim();
+    if text.len() > LONGEST {
+        return Err("it is too long");
     }
-    let mut findings: Vec<Finding> =
-        leaves.iter().flat_map(|task| check_task(task, draft, gates, goal)).collect();
-    findings.sort_by_key(|finding| finding.line);
-    findings
-}
-
-fn check_task(
-    task: &DraftTask,
-    draft: &Draft,
-    gates: &HashMap<String, GateNow>,
-    goal: Option<&str>,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut find = |severity, check, text: String| {
-        let name = task.named_by_author.then(|| task.name.clone());
-        findings.push(Finding { task: name, line: task.line, severity, check, text });
+    if let Some(code) = code_only(text.trim_end_matches('.')) {
+        return runnable(code).map(str::to_owned);
+    }
+    let parts = parts(text, can_run);
+    let Some(first) = parts.iter().position(|part| part.is_command) else {
+        return match parts.is_empty() {
+            true => bare(text, can_run),
+            false => file_that_exists(text).ok_or(NO_COMMAND),
+        };
     };
-    match task.verify.as_deref().map(|gate| (gate, gates.get(gate))) {
-        None => {
-            // A Verify line that is no command was noted by the reader.
-            let end = draft.tasks.iter().map(|other| other.line).filter(|line| *line > task.line).min();
-            let mut notes = draft.notes.iter().filter(|note| note.line >= task.line);
-            let why = notes.find(|note| end.is_none_or(|end| note.line < end));
-            let why = why.map(|note| format!(" ({})", one_line(&note.text))).unwrap_or_default();
-            find(
-                Severity::Error,
-                "no_gate",
-                format!(
-                    "no gate{why}: add a Verify line with a command that fails now and passes when the task is done"
-                ),
-            );
+    let before = text.get(..parts[first].start).unwrap_or_default();
+    if !is_introduction(before) {
+        return Err(NOT_UNDERSTOOD);
+    }
+    let mut commands = Vec::new();
+    let mut is_either = None;
+    let mut rest = &parts[first..];
+    while let Some((command, after)) = rest.split_first() {
+        let literals = after.iter().take_while(|part| !part.is_command).count();
+        let (literals, next) = after.split_at(literals);
+        let end = next.first().map_or(text.len(), |next| next.start);
+        let words = text.get(command.end..end).unwrap_or_default();
+        let (words, is_or) = without_connector(words, !next.is_empty());
+        // `a` and `b` or `c` may mean either.
+        if !next.is_empty() && is_either.replace(is_or).is_some_and(|before| before != is_or) {
+            return Err(NOT_UNDERSTOOD);
         }
-        Some((_, None | Some(GateNow::Fails))) => {}
-        Some((gate, Some(GateNow::Passes))) => find(
-            Severity::Error,
-            "gate_passes_already",
-            format!("the gate `{}` passes already, so it cannot show that the task is done", one_line(gate)),
-        ),
-        Some((gate, Some(GateNow::Broken(why)))) => find(
-            Severity::Error,
-            "gate_broken",
-            format!("the gate `{}` cannot run here: {}", one_line(gate), one_line(why)),
-        ),
-        Some((gate, Some(GateNow::TimedOut))) => find(
-            Severity::Warning,
-            "gate_slow",
-            format!("the gate `{}` ran too long to tell whether it passes already", one_line(gate)),
-        ),
+        let values: Vec<&str> = literals.iter().map(|part| part.code).collect();
+        let expected = expectation(words, &values).ok_or(NOT_UNDERSTOOD)?;
+        commands.push(expected.applied(runnable(command.code)?).ok_or(NOT_UNDERSTOOD)?);
+        rest = next;
     }
-    let named = paths(&task.description);
-    if task.files.is_empty() && named.is_empty() {
-        find(
-            Severity::Error,
-            "no_files",
-            "names no files: add a Files line with the files to create or change".into(),
-        );
+    match is_either {
+        Some(true) => Ok(commands.join(" || ")),
+        _ => all_of(&commands, Directory::Shared).ok_or(NO_COMMAND),
     }
-    let items = task.description.lines().filter(|line| line.trim_start().starts_with("- ")).count();
-    let chars = task.description.chars().count();
-    let too_large = if task.files.len() > MOST_FILES {
-        Some(format!("{} files", task.files.len()))
-    } else if chars > MOST_CHARS {
-        Some(format!("a description of {chars} characters"))
-    } else if items > MOST_ITEMS {
-        Some(format!("{items} steps"))
-    } else {
-        None
+}
+
+/// The commands of a text of one line or of list items, and what of it is none.
+pub(crate) fn checks(text: &str, can_run: CanRun<'_>) -> (Vec<String>, Vec<String>) {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let (mut commands, mut others) = (Vec::new(), Vec::new());
+    let lines = match lines.as_slice() {
+        [opening, line, closing]
+            if Fence::opened_by(opening).is_some_and(|fence| fence.is_closed_by(closing)) =>
+        {
+            vec![*line]
+        }
+        [_] => lines,
+        items if items.iter().all(|line| list_item(line).is_some()) => lines,
+        _ => Vec::new(),
     };
-    if let Some(why) = too_large {
-        find(
-            Severity::Error,
-            "too_large",
-            format!("too large for one session ({why}): split it into several tasks"),
-        );
+    for line in lines {
+        match check(list_item(line).unwrap_or(line), can_run) {
+            Ok(command) => commands.push(command),
+            Err(_) => others.push(line.to_owned()),
+        }
     }
-    /// Files that decide what the user's CI does.
-    static CI: Pattern = Pattern::new(
-        r"(?i)^(?:\./)?(?:\.github/workflows/|\.gitlab-ci|\.circleci/|\.travis\.yml|azure-pipelines|\.buildkite/|Jenkinsfile|bitbucket-pipelines|\.woodpecker|\.drone\.yml)",
+    (commands, others)
+}
+
+pub(crate) const NO_COMMAND: &str = "it has no command";
+const NOT_UNDERSTOOD: &str = "what it asks for is not clear enough to be run";
+
+/// A line of a script with what its comment says about it: `grep -r TODO src  # returns nothing`.
+pub(crate) fn script_line(line: &str) -> String {
+    let applied = line.rsplit_once(" # ").and_then(|(command, comment)| {
+        let expected = expectation(comment, &[])?;
+        (expected != Expected::Success).then(|| expected.applied(command.trim()))?
+    });
+    applied.unwrap_or_else(|| line.to_owned())
+}
+
+/// A code as a command, unless only an agent or a reader could make something of it.
+pub(crate) fn runnable(code: &str) -> Result<&str, &'static str> {
+    static OF_AGENT: Pattern = Pattern::new(r"^/[A-Za-z][A-Za-z0-9_-]*(?::[A-Za-z0-9_:-]+)?(?:[ \t]|$)");
+    static PLACEHOLDER: Pattern =
+        Pattern::new(r"<[A-Za-z][A-Za-z0-9 _-]*>|…|(?:^|[ \t])\.\.\.(?:[ \t]|$)|\{\{");
+    let code = code.trim();
+    match code {
+        code if OF_AGENT.is_match(code) => Err("a slash command is for an agent, not for a shell"),
+        code if PLACEHOLDER.is_match(code) => Err("it has placeholders"),
+        code => Ok(code),
+    }
+}
+
+/// A text without code.
+fn bare(text: &str, can_run: CanRun<'_>) -> Result<String, &'static str> {
+    let line = list_item(text).unwrap_or(text);
+    let command = bare_command(line).ok_or(NO_COMMAND)?;
+    let first = first_word(command).ok_or(NO_COMMAND)?;
+    let command = runnable(command)?;
+    match SHELL_WORDS.contains(&first) || can_run(first) {
+        true => Ok(command.to_owned()),
+        false => Err(NO_COMMAND),
+    }
+}
+
+/// `` `src/a.ts` exists ``.
+fn file_that_exists(text: &str) -> Option<String> {
+    static EXISTS: Pattern = Pattern::new(
+        r"^(?i-u:file |the file )?`(?<name>[A-Za-z0-9._/-]+)` (?i-u:exists|is created|was created)\.?$",
     );
-    static ABOUT_CI: Pattern =
-        Pattern::new(r"(?i)\b(?:ci|ci/cd|continuous integration|pipelines?|workflows?|github actions)\b");
-    let wanted = goal.is_none_or(|goal| ABOUT_CI.is_match(goal));
-    if let Some(path) = task.files.iter().find(|path| !wanted && CI.is_match(path)) {
-        find(
-            Severity::Error,
-            "changes_ci",
-            format!("changes `{}`, but the goal says nothing about CI: leave it as it is", one_line(path)),
-        );
-    }
-    findings
+    let path = EXISTS.name(text).filter(|path| path.contains(['/', '.']))?;
+    Some(format!("test -e {path}"))
 }
 
-/// The plan in an agent's answer: the text itself, or what stands in its fence. None where there is no checkbox.
-pub fn plan_in(answer: &str) -> Option<&str> {
-    static BOX: Pattern = Pattern::new(r"(?m)^[ \t]{0,3}[-*+] \[[ xX]\] ");
-    let mut start = None;
-    let mut end = None;
-    let mut at = 0;
-    for line in answer.split_inclusive('\n') {
-        if Fence::opened_by(line.trim_end()).is_some() || is_closing(line) {
-            start = start.or(Some(at + line.len()));
-            end = Some(at);
-        }
-        at += line.len();
+/// A code of a text.
+struct Part<'a> {
+    code: &'a str,
+    start: usize,
+    end: usize,
+    is_command: bool,
+}
+
+fn parts<'a>(text: &'a str, can_run: CanRun<'_>) -> Vec<Part<'a>> {
+    static VALUE: Pattern = Pattern::new(
+        r"(?i-u:prints?|outputs?|shows?|contains?|includes?|says?|returns?|displays?|mentions?|equals?|not|exactly|is|the|=|:)[ \t]*$",
+    );
+    let mut parts: Vec<Part<'a>> = Vec::new();
+    for span in spans(text) {
+        let between = text.get(parts.last().map_or(0, |last| last.end)..span.whole.start).unwrap_or_default();
+        let is_value = parts.iter().any(|part| part.is_command) && VALUE.is_match(between);
+        parts.push(Part {
+            code: span.content,
+            start: span.whole.start,
+            end: span.whole.end,
+            is_command: !is_value && looks_like_a_command(span.content, can_run),
+        });
     }
-    let fenced = start.zip(end).and_then(|(start, end)| answer.get(start..end));
-    let before = start.map_or(answer, |start| answer.get(..start).unwrap_or_default());
-    let plan = match fenced {
-        // A plan may have fences of its own; the fence around a plan stands before its first box.
-        Some(fenced) if !BOX.is_match(before) && BOX.is_match(fenced) => fenced,
-        _ => answer,
+    parts
+}
+
+/// Whether a code among words is a command, be its program there or not, and no name, path or value.
+fn looks_like_a_command(code: &str, can_run: CanRun<'_>) -> bool {
+    static PROGRAM: Pattern = Pattern::new(r"^[a-z][a-z0-9_+-]*$");
+    let code = code.trim();
+    let Some(first) = first_word(code) else {
+        return false;
     };
-    let first = BOX.regex()?.find(plan)?.start();
-    // Words before the plan are not part of it; its title and headings are.
-    let mut offset = 0;
-    let mut heading = None;
-    for line in plan.get(..first)?.split_inclusive('\n') {
-        if line.starts_with('#') && heading.is_none() {
-            heading = Some(offset);
-        }
-        offset += line.len();
-    }
-    plan.get(heading.unwrap_or(first)..)
+    let has_arguments = code.len() > first.len();
+    let is_path = first.contains('/') && !first.ends_with('/');
+    let is_script = first.starts_with("./") || first.ends_with(".sh");
+    SHELL_WORDS.contains(&first)
+        || (PROGRAM.is_match(first) || can_run(first))
+        || (is_path && (has_arguments || is_script) || first.starts_with('/'))
 }
 
-fn is_closing(line: &str) -> bool {
-    let line = line.trim();
-    line.len() >= 3 && (line.bytes().all(|byte| byte == b'`') || line.bytes().all(|byte| byte == b'~'))
+/// Whether words before a command only lead to it: `Run`, `Type check:`.
+fn is_introduction(words: &str) -> bool {
+    static FOR_PEOPLE: Pattern = Pattern::new(r"(?i-u:manual|visual|human|person|browser|by hand|ask )");
+    let words = words.trim();
+    !FOR_PEOPLE.is_match(words) && (words.ends_with(':') || says_no_more(words))
+}
+
+fn says_no_more(words: &str) -> bool {
+    words.split_whitespace().all(|word| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        word.is_empty() || has_word(SAYS_NO_MORE, word)
+    })
+}
+
+/// The words between two commands without those that join them, and whether they are `or`.
+fn without_connector(words: &str, is_followed: bool) -> (&str, bool) {
+    static CONNECTOR: Pattern = Pattern::new(
+        r"(?i-u)[ \t,;.]*\b(?P<name>(?:and|or|then|also|followed by|run|running|&&|,|;|[ \t])+)[ \t]*$",
+    );
+    if !is_followed {
+        return (words, false);
+    }
+    let Some(found) = CONNECTOR.regex().and_then(|regex| regex.find(words)) else {
+        return (words.trim_end_matches([' ', '\t', ',', ';', '&', '+']), false);
+    };
+    let is_or = found.as_str().split_whitespace().any(|word| word.eq_ignore_ascii_case("or"));
+    (&words[..found.start()], is_or)
+}
+
+/// What a command is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Expected {
+    Success,
+    Failure,
+    /// It prints nothing.
+    Nothing,
+    /// It prints a number, or as many lines, that compares so.
+    Number {
+        operator: &'static str,
+        number: u64,
+        of_lines: bool,
+    },
+    /// It prints this, or must not.
+    Text {
+        text: String,
+        is_there: bool,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    Nothing,
+    Failure,
+    Code,
+    Number,
+    Contains,
+}
+
+/// `\u{1}` stands for a code or a quotation.
+static FORMS: Table<Form> = Table::new(&[
+    (
+        Form::Nothing,
+        r"^(?:(?:return|output|print|give|yield|find|show|produce|report|ha|i)(?:s|es)? |be )?(?:nothing|empty(?: output)?|no (?:\w+ )?(?:matches|match|output|results?|lines?|hits?|occurrences|references)|(?:0|zero) (?:\w+ )?(?:matches|match|results?|lines?|hits?|occurrences|references))(?: (?:found|remaining|left))?$",
+    ),
+    (
+        Form::Failure,
+        r"^(?:expected to )?(?:fail|fails|errors|(?:exits?|returns?)(?: with)? (?:an error|(?:a )?non-?zero(?: (?:exit )?(?:code|status))?))$",
+    ),
+    (Form::Code, r"^(?:exits?|returns?)?(?: with)? ?(?:exit )?(?:code|status)? ?(?<number>[0-9]{1,3})$"),
+    (
+        Form::Number,
+        r"^(?:(?:return|output|print|give|show|equal|find|report|count|i|ha)s? ?|be )?(?:is |of )?(?:exactly )?(?<operator>>=|≥|>|<=|≤|<|==?|at least|at most|more than|less than|fewer than)? ?(?<number>[0-9]{1,9})(?<more>\+| or more| or greater)?(?: (?<unit>lines?|matches|match|results?|hits?|occurrences?|times|files?|entries|references?|errors?|warnings?|failures?))?$",
+    ),
+    (
+        Form::Contains,
+        r"^(?:the )?(?:output )?(?<not>does not |doesn't |no longer |not )?(?:contain|include|print|output|show|say|return|mention|display|give|report)s? (?:the )?\x01$",
+    ),
+]);
+
+/// What words behind a command say about its result; none where they say something else.
+fn expectation(words: &str, values: &[&str]) -> Option<Expected> {
+    static CODE: Pattern = Pattern::new(r#"`+[^`]*`+|"(?<name>[^"]*)""#);
+    static NOTE: Pattern = Pattern::new(r"[ \t]*\((?<name>[^()]*)\)[.]?$");
+    let words =
+        words.trim_matches(|c: char| c.is_whitespace() || "→:—–-=>.,;✓✅".contains(c) && !">=".contains(c));
+    let words = words.trim_start_matches("=> ").trim_start_matches("-> ").trim_start_matches("> ").trim();
+    if let Some(note) = NOTE.captures(words) {
+        let (whole, note) = (note.get(0)?, note.name("name")?.as_str());
+        let before = expectation(&words[..whole.start()], values)?;
+        return Some(match expectation(note, &[]) {
+            Some(said) if before == Expected::Success => said,
+            _ => before,
+        });
+    }
+    let quoted = CODE.captures(words).and_then(|found| Some(found.name("name")?.as_str()));
+    let words = CODE.replace_all(words, "\u{1}").to_lowercase();
+    let words = words.trim();
+    let words = ["should ", "must ", "which ", "it ", "expect ", "expected: ", "expects "]
+        .iter()
+        .fold(words, |words, start| words.strip_prefix(start).unwrap_or(words));
+    let matches = FORMS.matches(words);
+    let Some((form, found)) = matches.first() else {
+        return says_no_more(words).then_some(Expected::Success);
+    };
+    let group = |name: &str| found.name(name).map(|group| group.as_str());
+    let number: u64 = group("number").and_then(|number| number.parse().ok()).unwrap_or_default();
+    Some(match form {
+        Form::Nothing => Expected::Nothing,
+        Form::Failure => Expected::Failure,
+        // Bare, it may as well be what is printed.
+        Form::Code if words.contains("code") || words.contains("status") || words.contains("exit") => {
+            match number {
+                0 => Expected::Success,
+                _ => Expected::Failure,
+            }
+        }
+        Form::Code => Expected::Number { operator: "-eq", number, of_lines: false },
+        Form::Number => {
+            let unit = group("unit").unwrap_or_default();
+            let operator = match (group("operator"), group("more")) {
+                (_, Some(_)) | (Some(">=" | "≥" | "at least"), _) => "-ge",
+                (Some(">" | "more than"), _) => "-gt",
+                (Some("<=" | "≤" | "at most"), _) => "-le",
+                (Some("<" | "less than" | "fewer than"), _) => "-lt",
+                _ => "-eq",
+            };
+            match unit.starts_with("error") || unit.starts_with("warning") || unit.starts_with("failure") {
+                true if number == 0 && operator == "-eq" => Expected::Success,
+                true => return None,
+                false => Expected::Number { operator, number, of_lines: !unit.is_empty() },
+            }
+        }
+        Form::Contains => {
+            let text = values.first().copied().or(quoted)?;
+            let is_there = group("not").is_none();
+            (values.len() <= 1).then(|| Expected::Text { text: text.to_owned(), is_there })?
+        }
+    })
+}
+
+impl Expected {
+    /// The command that passes where the given one does what is expected.
+    fn applied(&self, command: &str) -> Option<String> {
+        static COUNTS: Pattern = Pattern::new(
+            r"\bwc -[lwc]|\bgrep (?:-[A-Za-z]+ )*-[A-Za-z]*c|--count\b|\blength\b|http_code|\bcount\b",
+        );
+        static SEARCH: Pattern = Pattern::new(r"^(?:git )?(?:grep|rg|ag|ack)\b[^;&\n]*$");
+        static RECURSIVE: Pattern = Pattern::new(r"\bgrep (?:-[A-Za-z]+ )*-[A-Za-z]*[rR]");
+        let is_one =
+            !command.contains(['\n', ';', '#']) && !command.contains("&&") && !command.contains("||");
+        match self {
+            Self::Success => Some(command.to_owned()),
+            // What is negated already would be taken for its opposite.
+            _ if command.starts_with('!') => None,
+            Self::Failure if is_one => Some(format!("! {command}")),
+            Self::Failure => Some(format!("! {{ {command}\n}}")),
+            Self::Nothing if SEARCH.is_match(command) && !command.contains("| ") => {
+                Some(format!("! {command}"))
+            }
+            Self::Nothing => Some(format!("test -z \"$({command})\"")),
+            Self::Number { operator, number, of_lines } => {
+                // Of several files the counts stand behind their names.
+                let counts = COUNTS.is_match(command);
+                match (counts, *of_lines) {
+                    (true, _) if RECURSIVE.is_match(command) && !command.contains('|') => None,
+                    (true, _) => Some(format!("test \"$({command})\" {operator} {number}")),
+                    (false, true) if is_one => {
+                        Some(format!("test \"$({command} | wc -l)\" {operator} {number}"))
+                    }
+                    (false, false) if *number == 0 && *operator == "-eq" => Some(command.to_owned()),
+                    _ => None,
+                }
+            }
+            Self::Text { text, is_there } => {
+                let not = if *is_there { "" } else { "! " };
+                let is_plain = !text.is_empty() && !text.contains(['\'', '\n']);
+                is_plain.then(|| {
+                    format!("out=$({command} 2>&1) && {not}printf '%s\\n' \"$out\" | grep -qF -- '{text}'")
+                })
+            }
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::Note;
-
-    fn task(name: &str) -> DraftTask {
-        DraftTask {
-            name: name.into(),
-            named_by_author: true,
-            title: "Do it".into(),
-            verify: Some("make test".into()),
-            files: vec!["src/a.rs".into()],
-            line: 3,
-            ..DraftTask::default()
-        }
-    }
-
-    fn checks(task: DraftTask, gate: Option<GateNow>, goal: Option<&str>) -> Vec<&'static str> {
-        let gates = gate.into_iter().map(|gate| ("make test".to_owned(), gate)).collect();
-        let draft = Draft { tasks: vec![task], notes: Vec::new() };
-        check(&draft, &gates, goal).iter().map(|finding| finding.check).collect()
-    }
-
-    #[test]
-    fn each_demand_can_fail() {
-        let good = || task("1.1");
-        let none: [&str; 0] = [];
-        assert_eq!(checks(good(), Some(GateNow::Fails), None), none);
-        assert_eq!(checks(good(), Some(GateNow::Passes), None), ["gate_passes_already"]);
-        assert_eq!(checks(good(), Some(GateNow::Broken("no make".into())), None), ["gate_broken"]);
-        assert_eq!(checks(good(), Some(GateNow::TimedOut), None), ["gate_slow"]);
-        assert_eq!(checks(DraftTask { verify: None, ..good() }, None, None), ["no_gate"]);
-        assert_eq!(checks(DraftTask { files: Vec::new(), ..good() }, None, None), ["no_files"]);
-        let described = DraftTask { files: Vec::new(), description: "Change `src/b.rs`.".into(), ..good() };
-        assert_eq!(checks(described, None, None), none);
-        for large in [
-            DraftTask { files: (0..13).map(|n| format!("{n}.rs")).collect(), ..good() },
-            DraftTask { description: "x".repeat(6_001), ..good() },
-            DraftTask { description: "- step\n".repeat(21), ..good() },
-        ] {
-            assert_eq!(checks(large, None, None), ["too_large"]);
-        }
-        let ci = || DraftTask { files: vec![".github/workflows/ci.yml".into()], ..good() };
-        assert_eq!(checks(ci(), None, Some("Add OAuth login")), ["changes_ci"]);
-        assert_eq!(checks(ci(), None, Some("Make the CI faster")), none);
-        assert_eq!(checks(DraftTask { done: true, ..good() }, None, None), ["no_tasks"]);
-    }
-
-    #[test]
-    fn a_gate_that_was_left_out_says_why() {
-        let tasks = vec![DraftTask { verify: None, ..task("1.1") }, DraftTask { line: 9, ..task("1.2") }];
-        let notes = vec![Note::new(5, "not a command: look at it"), Note::new(10, "other")];
-        let found = check(&Draft { tasks, notes }, &HashMap::new(), None);
-        assert_eq!((found.len(), found[0].task.as_deref()), (1, Some("1.1")));
-        assert!(found[0].text.starts_with("no gate (not a command: look at it):"), "{}", found[0].text);
-    }
-
-    #[test]
-    fn plans_are_found_bare_and_in_a_fence() {
-        let plan = "# Plan\n\n- [ ] 1.1 A\n  - **Verify**: `true`\n";
-        for answer in [
-            plan.to_owned(),
-            format!("Here it is.\n\n{plan}"),
-            format!("Here it is:\n```markdown\n{plan}```\nGood luck."),
-            format!("~~~\n{plan}~~~"),
-        ] {
-            assert_eq!(plan_in(&answer).map(str::trim), Some(plan.trim()), "{answer}");
-        }
-        let with_fence = "- [ ] 1.1 A\n\n  ```sh\n  - [ ] not a task\n  ```\n- [ ] 1.2 B\n";
-        assert_eq!(plan_in(with_fence), Some(with_fence));
-        let inside = format!("````md\n{with_fence}````\n");
-        assert_eq!(plan_in(&inside), Some(with_fence));
-        assert_eq!(plan_in("I would start with the tests."), None);
-        assert_eq!(plan_in(""), None);
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_answer_is_too_odd(answer in "[-#`~ \\[\\]x\na]{0,80}") {
-            plan_in(&answer);
-        }
-    }
-}
+mod tests;

@@ -5,21 +5,16 @@
 
 use std::borrow::Cow;
 
-use crate::markdown::{Fence, code_only, list_item};
 use crate::text::Pattern;
 
 /// Tells whether there is a program of this name.
 pub(crate) type CanRun<'f> = &'f dyn Fn(&str) -> bool;
 
 /// Words that the shell itself knows.
-const SHELL_WORDS: [&str; 24] = [
+pub(super) const SHELL_WORDS: [&str; 24] = [
     ".", ":", "[", "[[", "case", "cd", "command", "echo", "eval", "exec", "export", "false", "for", "if",
     "printf", "pwd", "set", "source", "test", "true", "type", "until", "while", "{",
 ];
-
-/// What may stand around a command in backticks without saying more than that it must succeed.
-const SAYS_NO_MORE: &str = "run running passes pass succeeds succeed works exits 0 code zero with without no errors error warnings \
-    cleanly clean green compiles builds and all tests the is are command must successfully";
 
 /// Ends of a line that say no more than that the command before them must succeed.
 static VERDICT: Pattern = Pattern::new(
@@ -77,52 +72,12 @@ pub(crate) fn all_of(commands: &[impl AsRef<str>], directory: Directory) -> Opti
     }
 }
 
-/// The command that a text about checking is, where it is one line of command and no sentence.
-pub(crate) fn command_in(text: &str, can_run: CanRun<'_>) -> Option<String> {
-    let line = only_line(text)?;
-    let line = list_item(line).unwrap_or(line);
-    let command = match code_only(line) {
-        Some(code) => code,
-        None if line.contains('`') => code_among_words(line)?,
-        None => bare_command(line)?,
-    };
-    let first = first_word(command)?;
-    (matches!(first, "cd" | "[") || can_run(first)).then(|| command.to_owned())
-}
-
-/// The line where there is just one, leaving out a fence around it.
-fn only_line(text: &str) -> Option<&str> {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next()?;
-    let line = match Fence::opened_by(first) {
-        Some(fence) => {
-            let line = lines.next()?;
-            lines.next().filter(|last| fence.is_closed_by(last))?;
-            line
-        }
-        None => first,
-    };
-    lines.next().is_none().then_some(line)
-}
-
-/// `Run `cargo test`, all tests pass.`
-fn code_among_words(line: &str) -> Option<&str> {
-    let mut parts = line.split('`');
-    let (before, code, after) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_one = parts.next().is_none();
-    let mut words = before.split_whitespace().chain(after.split_whitespace());
-    let says_no_more = words.all(|word| {
-        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        word.is_empty() || has_word(SAYS_NO_MORE, word)
-    });
-    (is_one && says_no_more).then(|| code.trim())
-}
-
-fn has_word(words: &str, word: &str) -> bool {
+pub(super) fn has_word(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|one| one.eq_ignore_ascii_case(word))
 }
 
-fn bare_command(line: &str) -> Option<&str> {
+/// A line without what says that it must succeed, unless it is a sentence.
+pub(super) fn bare_command(line: &str) -> Option<&str> {
     let line = ["Run: ", "Run ", "run: "].iter().find_map(|run| line.strip_prefix(run)).unwrap_or(line);
     let mut command = line.trim();
     while let Some(verdict) = VERDICT.regex().and_then(|regex| regex.find(command)) {
@@ -156,7 +111,6 @@ fn outside_quotes(line: &str) -> Option<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn imp_03_the_word_that_is_run() {
@@ -197,72 +151,5 @@ mod tests {
             assert_eq!(all_of(commands, Directory::Own).unwrap(), own);
         }
         assert_eq!(all_of(&[] as &[&str], Directory::Own), None);
-    }
-
-    fn command(text: &str) -> Option<String> {
-        let can_run = "npm cargo tsc test make grep curl ./check.sh go";
-        command_in(text, &|word| can_run.split(' ').any(|one| one == word))
-    }
-
-    #[test]
-    fn commands() {
-        for (text, expected) in [
-            ("npm test", "npm test"),
-            ("`npm test`", "npm test"),
-            ("\n  - `npm test`\n", "npm test"),
-            ("```bash\nnpm test\n```", "npm test"),
-            ("npm run build succeeds", "npm run build"),
-            ("tsc --noEmit passes.", "tsc --noEmit"),
-            ("cargo build compiles without errors", "cargo build"),
-            ("Run `go test ./... -v` -- all tests pass.", "go test ./... -v"),
-            ("Run npm test", "npm test"),
-            ("go test ./...", "go test ./..."),
-            ("cd web && npm test", "cd web && npm test"),
-            ("CI=1 npm test", "CI=1 npm test"),
-            ("(cd web && npm test)", "(cd web && npm test)"),
-            ("grep -q 'and the end.' a.md", "grep -q 'and the end.' a.md"),
-            ("! grep -rq x src", "! grep -rq x src"),
-            ("test -f a.rs", "test -f a.rs"),
-            ("./check.sh", "./check.sh"),
-        ] {
-            assert_eq!(command(text).as_deref(), Some(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn sentences() {
-        for text in [
-            "",
-            "Build succeeds",
-            "test suite should be green",
-            "make sure it works",
-            "make tests pass",
-            "curl tests pass for all endpoints",
-            "curl localhost:3000 returns 200",
-            "`grep -c x a` returns 0",
-            "`npm test` and `npm run lint`",
-            "npm test\nnpm run lint",
-            "npm test, then look at it.",
-            "npm test — all green",
-            "npm doesn't complain",
-            "npm test (in the root)",
-            "unknown --flag",
-            "```\nnpm test\n",
-            "```\nnpm test\nnpm run lint\n```",
-            "`",
-            "A=1",
-        ] {
-            assert_eq!(command(text), None, "{text}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn never_panics(text in any::<String>(), near in "[`'\"\\\\ a-c.(\n~-]{0,24}") {
-            for text in [text, near] {
-                let found = command_in(&text, &|_| true);
-                prop_assert!(found.is_none_or(|found| !found.contains('\n') && !found.is_empty()));
-            }
-        }
     }
 }

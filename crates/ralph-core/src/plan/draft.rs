@@ -1,5 +1,6 @@
 //! A plan as a file tells it, before it becomes tasks: what every format is read into.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::json_plan;
@@ -38,10 +39,34 @@ pub struct DraftTask {
     /// Whether it calls it left out.
     pub skipped: bool,
     pub fix_of: Option<String>,
+    /// Whether its author says that it may be left out.
+    pub optional: bool,
+    /// Whether only a person can do it.
+    pub for_person: bool,
+    /// Lines of the boxes below it that are its steps: they are ticked with it.
+    pub steps: Vec<usize>,
     /// Where it begins, counted from 1.
     pub line: usize,
     /// The bytes that say whether it is done, where the format has some.
     pub mark: Option<Range<usize>>,
+}
+
+impl Draft {
+    /// Leaves out the open tasks that are optional, with notes, except those that `is_wanted`.
+    pub fn leave_out_optional(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        let is_left_out = |task: &DraftTask| task.optional && !task.done && !is_wanted(&task.name);
+        let left_out: HashSet<String> =
+            self.tasks.iter().filter(|task| is_left_out(task)).map(|task| task.name.clone()).collect();
+        for task in self.tasks.extract_if(.., |task| left_out.contains(&task.name)) {
+            let text = "this task is optional and was left out; `ralph import --optional` takes it in";
+            self.notes.extend([task.line].iter().chain(&task.steps).map(|line| Note::new(*line, text)));
+        }
+        for task in &mut self.tasks {
+            task.after.retain(|name| !left_out.contains(name));
+            task.parent.take_if(|parent| left_out.contains(parent));
+        }
+        self.notes.sort_by_key(|note| note.line);
+    }
 }
 
 /// Something worth telling at a line.

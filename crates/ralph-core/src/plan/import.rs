@@ -51,7 +51,7 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
     let text = read_text(root, &path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let spec = LazyCell::new(|| Spec::of(&text));
-    let format = format.unwrap_or_else(|| Format::of(&name, &text, || !spec.is_empty()));
+    let format = format.unwrap_or_else(|| Format::of(&name, &text, || spec.is_spec()));
     if format == Format::Gsd {
         let plans = vec![path.clone()];
         return open_gsd(root, &path, &plans, None, &[]);
@@ -74,7 +74,7 @@ pub fn open(root: &Path, path: &Path, format: Option<Format>) -> Result<FoundPla
 pub fn read_plan(root: &Path, path: &str, format: Format, text: &str) -> Result<Draft, ImportError> {
     let draft = match format {
         Format::TasksMd => spec_draft(root, &Spec::of(text)),
-        Format::Checklist => checklist::read(text),
+        Format::Checklist => checklist::read(text, &programs(root)),
         Format::Prd | Format::TaskMaster | Format::Beads | Format::Github => {
             json_plan::read(format, text, &programs(root))
         }

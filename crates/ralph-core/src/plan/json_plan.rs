@@ -16,7 +16,7 @@ use std::ops::Range;
 use jsonc_parser::ast::{Array, Object, Value};
 use jsonc_parser::common::Ranged;
 
-use super::checklist::made_up_name;
+use super::outline::made_up_name;
 use super::command::{self, CanRun, Directory};
 use super::graph::refuse_cycles;
 use super::json::{Document, text_of};

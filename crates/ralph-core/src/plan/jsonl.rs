@@ -156,6 +156,7 @@ fn draft_of(task: TaskLine, line: usize) -> Result<DraftTask, String> {
         fix_of: task.fix_of,
         line,
         mark: None,
+        ..DraftTask::default()
     })
 }
 

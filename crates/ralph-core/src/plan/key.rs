@@ -24,6 +24,23 @@ pub(crate) fn spec_key(text: &str) -> Option<(&str, &str)> {
     is_whole.then_some((key, open))
 }
 
+/// The key that a task of a spec begins with: one as specs have them, or any that a checklist's item may have.
+pub(crate) fn task_key(words: &str) -> Option<(&str, &str)> {
+    let own = spec_key(words).filter(|(key, _)| is_usable(key));
+    own.map(|(key, rest)| (key, rest.trim())).or_else(|| item_key(words))
+}
+
+pub(crate) fn is_number(key: &str) -> bool {
+    key.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a key tells that its file is a spec, in which the order counts: `1.3`, `12-01`, `VF`, `1`, `T001`.
+pub(crate) fn names_a_spec(key: &str) -> bool {
+    static OF_TASK: Pattern = Pattern::new("^T[0-9]{1,5}[a-z]?$");
+    let is_whole = |(_, rest): (&str, &str)| rest.is_empty();
+    is_number(key) || OF_TASK.is_match(key) || leading_spec_key(key).is_some_and(is_whole)
+}
+
 /// The spec's key that a text begins with, whatever comes after it, and the rest of the text.
 pub(crate) fn leading_spec_key(text: &str) -> Option<(&str, &str)> {
     static KEY: Pattern = Pattern::new(r"^(?:VF[0-9]*|VE?[0-9]+|[0-9]+[.-][0-9]+)(?:\.[0-9]+)*");
@@ -63,9 +80,10 @@ pub(crate) fn item_key(words: &str) -> Option<(&str, &str)> {
 /// Before a blank alone, a word with a digit may as well be a part of the title (`OAuth2 login`, `3 tests`, `2-factor login`), so it
 /// must look like a key.
 fn looks_like_a_key(word: &str) -> bool {
-    /// `1.3`, `12-01`, `02.1-03a`; a number alone is a quantity, and one of four digits a year.
-    static NUMBERS: Pattern =
-        Pattern::new(r"^(?:[0-9]{1,3}|[0-9]{1,2}[A-Za-z])(?:[._-](?:[0-9]{1,3}|[0-9]{1,2}[A-Za-z]))+$");
+    /// `1.3`, `1.a`, `12-01`, `02.1-03a`; a number alone is a quantity, and one of four digits a year.
+    static NUMBERS: Pattern = Pattern::new(
+        r"^(?:[0-9]{1,3}|[0-9]{1,2}[A-Za-z])(?:[._-](?:[0-9]{1,3}|[0-9]{1,2}[A-Za-z])|\.[A-Za-z])+$",
+    );
     /// `T001`, `VE2`, `T12a`, but neither `HTML5` nor `E2E`.
     static SHORT: Pattern = Pattern::new(r"^[A-Z]{1,3}[0-9]{1,5}[a-z]?$");
     /// `US-12`, `AUTH-API-3`, `P2-01`.

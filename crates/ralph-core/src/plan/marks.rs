@@ -1,9 +1,10 @@
 //! Boxes of plan files, set as the tasks stand. Only the marks change; every other byte stays.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::tasks_md::{self, Spec};
-use super::{Format, checklist, json_plan};
+use super::outline::{Dialect, Outline};
+use super::{Format, json_plan};
 
 impl Format {
     /// Whether Ralph writes into files of this format.
@@ -24,19 +25,59 @@ pub fn written_file(format: Format, source: &Path) -> PathBuf {
 }
 
 /// The text with the boxes of these tasks ticked (`true`) or open (`false`). Names are those that reading the text gives its tasks;
-/// others are passed over. A box that is so already stays, also with its `[X]`.
+/// others are passed over. The steps of a task are ticked with it, and never opened. A box that is so already stays, also with its `[X]`.
 pub fn mark(format: Format, text: &str, marks: &[(&str, bool)]) -> String {
-    match format {
-        Format::TasksMd => tasks_md::mark(text, &Spec::of(text).marks(), marks),
-        Format::Checklist => match checklist::read(text) {
-            Ok(draft) => {
-                let places = draft.tasks.into_iter();
-                let places = places.filter_map(|task| Some((task.name, task.mark?.start))).collect();
-                tasks_md::mark(text, &places, marks)
+    if matches!(format, Format::Prd | Format::TaskMaster | Format::Beads) {
+        return json_plan::mark(format, text, marks);
+    }
+    match Places::of(format, text) {
+        Some(places) => places.mark(text, marks),
+        None => text.to_owned(),
+    }
+}
+
+/// Where the boxes of a text are. Marks are one byte each, so the places hold for the text with other marks, too.
+#[derive(Clone, Debug)]
+pub struct Places(HashMap<String, Boxes>);
+
+#[derive(Clone, Debug)]
+struct Boxes {
+    own: usize,
+    steps: Vec<usize>,
+}
+
+impl Places {
+    /// None where the format has no boxes.
+    pub fn of(format: Format, text: &str) -> Option<Self> {
+        let outline = match format {
+            Format::TasksMd => Outline::of(text, Dialect::Spec),
+            Format::Checklist => Outline::of(text, Dialect::Checklist),
+            Format::Gsd | Format::Lines => return None,
+            Format::Prd | Format::TaskMaster | Format::Beads | Format::Github => return None,
+        };
+        let boxes = outline.items.iter().map(|item| {
+            let steps = item.steps.iter().map(|step| step.at).collect();
+            (item.name.clone(), Boxes { own: item.mark.at, steps })
+        });
+        Some(Self(boxes.collect()))
+    }
+
+    /// The text with these boxes ticked or open, as [`mark`] does it.
+    pub fn mark(&self, text: &str, marks: &[(&str, bool)]) -> String {
+        let mut text = text.as_bytes().to_vec();
+        for (name, done) in marks {
+            let Some(boxes) = self.0.get(*name) else {
+                continue;
+            };
+            let steps = boxes.steps.iter().filter(|_| *done);
+            for at in [&boxes.own].into_iter().chain(steps) {
+                let is_other = |byte: &&mut u8| matches!(**byte, b'x' | b'X') != *done;
+                if let Some(byte) = text.get_mut(*at).filter(is_other) {
+                    *byte = if *done { b'x' } else { b' ' };
+                }
             }
-            Err(_) => text.to_owned(),
-        },
-        Format::Prd | Format::TaskMaster | Format::Beads => json_plan::mark(format, text, marks),
-        Format::Gsd | Format::Github | Format::Lines => text.to_owned(),
+        }
+        // A mark is one byte, and so is what replaces it.
+        String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 }

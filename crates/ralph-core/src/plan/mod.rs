@@ -13,7 +13,7 @@
 //! there to be no draft, and all of them are told at once. What a person should know although the
 //! reading went on is a [`Note`].
 
-pub mod check;
+mod check;
 pub mod checklist;
 pub(crate) mod command;
 mod draft;
@@ -25,7 +25,9 @@ pub mod json_plan;
 pub mod jsonl;
 mod key;
 pub mod marks;
+mod outline;
 pub mod progress_md;
+pub mod review;
 mod spec_name;
 pub mod state_json;
 pub mod tasks_md;

@@ -55,7 +55,8 @@ impl Store {
         self.read_once(|conn| {
             let mut names = TASKS.names(conn, prefix, most)?;
             if !prefix.is_empty() {
-                names.extend(IDS.range(conn, prefix, most)?);
+                let room = most.saturating_sub(names.len()).max(1);
+                names.extend(IDS.range(conn, prefix, room)?);
             }
             Ok(each_once(names))
         })

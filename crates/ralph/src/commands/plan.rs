@@ -13,7 +13,7 @@ use ralph_core::exit::RunExit;
 use ralph_core::files::write_whole;
 use ralph_core::gate::{self, Gate, GateResult};
 use ralph_core::model::{GateOutcome, Outcome, RunId, Status};
-use ralph_core::plan::check::{Finding, GateNow, Severity, check, plan_in};
+use ralph_core::plan::review::{Finding, GateNow, Severity, check, plan_in};
 use ralph_core::plan::import::{self, TASKS_MD};
 use ralph_core::plan::{Draft, DraftTask, Format};
 use ralph_core::store::Scope;

@@ -55,6 +55,7 @@ mod recovery;
 mod replay;
 mod run;
 mod secrets;
+mod specs;
 mod stage;
 mod stats;
 mod status;

@@ -336,7 +336,7 @@ fn end_of_items(layout: &Layout<'_>, part: &Part<'_>) -> usize {
         match layout.kind(next) {
             Some(Kind::Paragraph) if next == at => at += 1,
             Some(Kind::Paragraph | Kind::Other)
-                if at > last.end && next < part.end && layout.file.is_indented(next) =>
+                if at > last.end && next < part.end && layout.file.is_indented(next, 0) =>
             {
                 at = next + 1;
             }

@@ -1,6 +1,7 @@
 //! One plan file: the plan and the steps that its task elements are.
 
-use super::super::command::{CanRun, Directory, all_of, command_in};
+use super::super::check::{checks, runnable};
+use super::super::command::{CanRun, Directory, all_of};
 use super::super::text::{block, one_line, paragraphs, paths};
 use super::super::{DraftTask, Problem};
 use super::markup::{Element, Entry, Frontmatter, Tags};
@@ -157,8 +158,11 @@ impl Step {
             notes.push("a checkpoint, which a person must do".to_owned());
         }
         let check = Check::of(&content("verify"), can_run);
-        if check.command.is_none() && !check.words.is_empty() {
-            notes.push("its check is not a command, so the task has no gate".to_owned());
+        if !check.words.is_empty() {
+            notes.push(match check.command {
+                None => "its check is not a command, so the task has no gate".to_owned(),
+                Some(_) => "a part of its check is not a command, so the gate does not include it".to_owned(),
+            });
         }
         let done = [content("done"), content("acceptance_criteria"), check.words];
         let done = paragraphs(done.iter().map(String::as_str));
@@ -260,9 +264,9 @@ impl Check {
         if let Some(command) = all_of(&commands, Directory::Own) {
             return Self { command: Some(command), words };
         }
-        let command = command_in(&words, can_run);
-        let words = if command.is_some() { String::new() } else { words };
-        Self { command, words }
+        let (commands, others) = checks(&words, can_run);
+        let words = if commands.is_empty() { words } else { others.join("\n") };
+        Self { command: all_of(&commands, Directory::Own), words }
     }
 }
 
@@ -270,7 +274,7 @@ impl Check {
 fn automated(content: &str) -> Option<String> {
     let command = block(content);
     let command = code_only(&command).unwrap_or(&command);
-    if command.starts_with("MISSING") || command.is_empty() {
+    if command.starts_with("MISSING") || command.is_empty() || runnable(command).is_err() {
         return None;
     }
     // Some authors write `&amp;&amp;`, since it looks like XML. The ampersand last, so that nothing is undone twice.

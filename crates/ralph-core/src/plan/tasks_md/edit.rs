@@ -1,60 +1,49 @@
-//! Changes of a spec's file: boxes that are ticked, and blocks that are put in. All else stays byte for byte.
+//! Blocks that are put into a spec's file. All else stays byte for byte.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::super::key::is_below;
+use super::super::outline::Item;
 use super::super::text::{one_line, paths};
 use super::Spec;
 use super::fields::{Field, commit};
 use crate::markdown::{Insertion, Spacing, as_code, commonest_line_end, list_item, longest_backticks};
 use crate::plan::DraftTask;
 
-/// Makes these tasks done (`true`) or open (`false`); `marks` says where their boxes stand. A task that is so already stays
-/// byte for byte, also with its `[X]`.
-pub fn mark(text: &str, marks: &HashMap<String, usize>, tasks: &[(&str, bool)]) -> String {
-    let places = tasks.iter().filter_map(|(key, done)| Some((*marks.get(*key)?, *done)));
-    let places: BTreeMap<usize, bool> = places.collect();
-    let mut out = String::with_capacity(text.len());
-    let mut kept = 0;
-    for (at, done) in places {
-        let now = text.as_bytes().get(at);
-        if now.is_some_and(|now| matches!(now, b'x' | b'X') != done) {
-            out.push_str(text.get(kept..at).unwrap_or_default());
-            out.push(if done { 'x' } else { ' ' });
-            kept = at + 1;
-        }
-    }
-    out.push_str(text.get(kept..).unwrap_or_default());
-    out
-}
-
 impl Spec<'_> {
     /// The file with a block after a task and all that are below it (`1.3.1` is below `1.3`), wherever the last of them
     /// stands. The block has `\n` as its line end and begins with a task line.
     pub fn insert_after(&self, key: &str, block: &str) -> Option<String> {
-        self.find(key)?;
-        let is_family = |other: &str| other == key || is_below(other, key);
-        let last = self.blocks.iter().rfind(|one| is_family(one.key))?;
-        Some(self.put_in(last.content_end, block))
+        let item = self.find(key)?;
+        let parts = |other: &Item<'_>| other.parent.map(|parent| self.outline.items[parent].name.as_str());
+        let is_family = |other: &&Item<'_>| {
+            let is_beside = other.parent == item.parent && is_below(&other.name, key);
+            other.name == key || is_beside || parts(other).is_some_and(|of| of == key || is_below(of, key))
+        };
+        let end = self.outline.items.iter().filter(is_family).map(Item::content_end).max()?;
+        Some(self.put_in(end, item, block))
     }
 
     /// The file with a block right before a task.
     pub fn insert_before(&self, key: &str, block: &str) -> Option<String> {
-        let start = self.find(key)?.lines.start;
-        Some(self.put_in(self.file.end_of_content(0, start), block))
+        let item = self.find(key)?;
+        Some(self.put_in(self.outline.file.end_of_content(0, item.mark.line), item, block))
     }
 
-    /// Puts a block before a line, with one blank line on each side. Of the blank lines that follow, one comes before the block
-    /// and the others stay after it.
-    fn put_in(&self, at: usize, block: &str) -> String {
-        let is_blank = self.file.lines.get(at).is_some_and(|line| line.is_blank());
+    /// Puts a block before a line, with one blank line on each side and indented as the task beside it. Of the blank lines that follow, one
+    /// comes before the block and the others stay after it.
+    fn put_in(&self, at: usize, beside: &Item<'_>, block: &str) -> String {
+        let file = &self.outline.file;
+        let is_blank = file.lines.get(at).is_some_and(|line| line.is_blank());
+        let line = &file.lines[beside.mark.line];
+        let indent = &line.text[..line.text.len() - line.words().len()];
+        let indented = |line: &str| if line.is_empty() { String::new() } else { format!("{indent}{line}") };
         let insertion = Insertion {
             at: at + usize::from(at > 0 && is_blank),
             spacing: Spacing::Apart,
-            lines: block.trim_matches('\n').split('\n').map(str::to_owned).collect(),
+            lines: block.trim_matches('\n').split('\n').map(indented).collect(),
         };
-        let line_end = commonest_line_end(self.text);
-        self.file.spliced(&BTreeMap::new(), &[insertion], line_end)
+        file.spliced(&BTreeMap::new(), &[insertion], commonest_line_end(self.text))
     }
 }
 

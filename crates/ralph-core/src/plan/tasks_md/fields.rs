@@ -7,7 +7,7 @@ use super::super::command::CanRun;
 use super::super::text::{Emphasis, dedented, is_placeholder, label, paths, without_notes};
 use super::Spec;
 use super::gate::Gate;
-use crate::markdown::{Fence, Hidden, Line, bullet, is_rule, leading_code, list_item};
+use crate::markdown::{Fence, Hidden, Line, bullet, checkbox, is_rule, leading_code, list_item};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
@@ -18,10 +18,11 @@ pub(super) enum Field {
     Commit,
     Requirements,
     Design,
+    After,
 }
 
 impl Field {
-    const NAMES: [(Self, &'static str); 7] = [
+    const NAMES: [(Self, &'static str); 10] = [
         (Self::Do, "Do"),
         (Self::Files, "Files"),
         (Self::DoneWhen, "Done when"),
@@ -29,6 +30,9 @@ impl Field {
         (Self::Commit, "Commit"),
         (Self::Requirements, "Requirements"),
         (Self::Design, "Design"),
+        (Self::After, "Depends on"),
+        (Self::After, "Dependencies"),
+        (Self::After, "After"),
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -48,6 +52,8 @@ pub(super) struct Fields {
     pub(super) files: Vec<String>,
     done_when: Vec<String>,
     pub(super) commit: Option<String>,
+    /// What names the tasks it depends on.
+    pub(super) depends: Vec<String>,
     pub(super) gate: Gate,
     /// Number of the line of the first `Verify`, below the task line.
     pub(super) verify_at: Option<usize>,
@@ -80,10 +86,13 @@ impl Fields {
                 self.verify.push(entry.text());
             }
             Some(Field::Commit) => self.commit = self.commit.take().or_else(|| entry.message()),
-            Some(field @ (Field::Requirements | Field::Design)) => {
+            Some(field @ (Field::Requirements | Field::Design | Field::After)) => {
                 let text = entry.text();
                 if !is_nothing(&text) {
                     self.references.push(format!("{}: {text}", field.name()));
+                }
+                if field == Field::After {
+                    self.depends.push(text);
                 }
             }
             None if entry.is_rule() => {}
@@ -109,9 +118,9 @@ impl Fields {
         let mut parts: Vec<&str> = self.steps.iter().map(String::as_str).collect();
         parts.push(&self.others);
         // What cannot be a gate is still something to heed.
-        let has_gate = self.gate.command().is_some();
+        let is_gate = self.gate.command().is_some() && self.gate.left_out.is_empty();
         let verify = self.verify.iter();
-        let verify = verify.filter(|text| !has_gate && !is_nothing(text));
+        let verify = verify.filter(|text| !is_gate && !is_nothing(text));
         let mut last: Vec<String> = verify.map(|text| format!("Verify: {text}")).collect();
         last.extend_from_slice(&self.references);
         let last = last.join("\n");
@@ -123,9 +132,8 @@ impl Fields {
 impl Spec<'_> {
     /// What a task's author wrote behind `Verify`, where that is one line.
     pub fn verify_field(&self, key: &str) -> Option<String> {
-        let block = self.find(key)?;
-        let below = self.file.lines.get(block.lines.start + 1..block.lines.end)?;
-        let entries = entries(below);
+        let below = self.outline.lines_below(self.find(key)?);
+        let entries = entries(&below);
         let verify = entries.iter().find(|entry| entry.field == Some(Field::Verify))?;
         let is_alone = verify.below().iter().all(|line| line.words().is_empty());
         let value = verify.value.trim();
@@ -197,8 +205,7 @@ impl<'a, 'l> Entry<'a, 'l> {
     fn files(&self) -> Vec<String> {
         let mut found = paths(self.value);
         for line in self.below().iter().filter(|line| line.hidden.is_none()) {
-            let words = line.words();
-            found.extend(paths(list_item(words).unwrap_or(words)));
+            found.extend(paths(without_marker(line.words())));
         }
         found
     }
@@ -280,6 +287,12 @@ impl<'a, 'l> Entry<'a, 'l> {
     }
 }
 
+/// The words of a list item without its marker and box.
+pub(super) fn without_marker(words: &str) -> &str {
+    let step = checkbox(words).map(|step| step.words);
+    step.or_else(|| list_item(words)).unwrap_or(words)
+}
+
 /// The word behind the marks of a fence.
 fn language_of(opening: &str) -> &str {
     let info = opening.rsplit(['`', '~']).next().unwrap_or_default();
@@ -295,7 +308,16 @@ fn shared_indent(lines: &[Line<'_>]) -> usize {
 /// The lines without some columns, without comments and without blank lines around them.
 fn joined(lines: &[Line<'_>], columns: usize) -> String {
     let shown = lines.iter().filter(|line| line.hidden != Some(Hidden::Comment));
-    let lines: Vec<String> = shown.map(|line| dedented(line.text, columns)).collect();
+    let lines: Vec<String> = shown
+        .map(|line| match checkbox(line.text).filter(|_| line.hidden.is_none()) {
+            // How its box stands is no part of what a step says: otherwise ticking it would change the task.
+            Some(step) if step.is_ticked().is_some() => {
+                let before = line.text[..step.at].trim_end_matches('[');
+                dedented(&format!("{before}{}", step.words), columns)
+            }
+            _ => dedented(line.text, columns),
+        })
+        .collect();
     lines.join("\n").trim_matches('\n').to_owned()
 }
 

@@ -1,8 +1,9 @@
 //! The gate of a task: what its `Verify` makes of a command.
 
+use super::super::check::{NO_COMMAND, check, script_line};
 use super::super::command::{CanRun, Directory, all_of, is_command};
-use super::fields::{Entry, is_nothing};
-use crate::markdown::{codes, list_item};
+use super::fields::{Entry, is_nothing, without_marker};
+use crate::markdown::{list_item, spans};
 
 /// Languages of fences that are scripts; one without a language is too.
 const SHELLS: [&str; 7] = ["", "bash", "console", "sh", "shell", "terminal", "zsh"];
@@ -12,9 +13,8 @@ const SHELLS: [&str; 7] = ["", "bash", "console", "sh", "shell", "terminal", "zs
 pub(super) struct Gate {
     /// To be run in this order.
     commands: Vec<String>,
-    pub(super) prose: Vec<String>,
-    /// Codes that cannot be run although others beside them can.
-    pub(super) doubtful: Vec<String>,
+    /// What is no command, and why.
+    pub(super) left_out: Vec<(String, &'static str)>,
 }
 
 impl Gate {
@@ -28,67 +28,60 @@ impl Gate {
             true => "the task has no gate",
             false => "the gate does not include it",
         };
-        let prose = self.prose.iter().map(|text| {
-            format!("Verify \"{}\" is not a runnable command: {consequence}", text.replace('\n', " "))
+        let left_out = self.left_out.iter().map(|(text, why)| {
+            let why = if *why == NO_COMMAND { String::new() } else { format!(" ({why})") };
+            format!("Verify \"{}\" is not a runnable command{why}: {consequence}", text.replace('\n', " "))
         });
-        let doubtful = self.doubtful.iter().map(|code| {
-            let code = code.replace('\n', " ");
-            format!("Verify runs \"{code}\" as a command, but that program was not found")
-        });
-        prose.chain(doubtful).collect()
+        left_out.collect()
     }
 
-    /// Adds what a field says: beside its name, be it code or a command; else in a fence; else in
-    /// the texts below it.
+    /// Adds what a field says: beside its name; else in a fence; else in the texts below it.
     pub(super) fn add(&mut self, entry: &Entry<'_, '_>, can_run: CanRun<'_>) {
-        let Texts { beside, below } = Texts::of(entry, can_run);
+        let Texts { mut beside, below } = Texts::of(entry, can_run);
         let script = script(entry);
         let is_intro = beside.ends_with(':') && (script.is_some() || !below.is_empty());
-        if !is_intro && self.add_text(&beside, can_run) {
-            return;
+        if !is_intro && !is_nothing(&beside) {
+            // What is expected of a command may stand below it.
+            let expected = below.iter().filter(|text| is_expectation(text));
+            expected.for_each(|text| beside.extend([" ", text]));
+            let is_code = beside.contains('`');
+            match check(&beside, can_run) {
+                Ok(command) => return self.commands.push(command),
+                Err(why) if is_code || (script.is_none() && below.is_empty()) => {
+                    return self.left_out.push((beside, why));
+                }
+                Err(_) => {}
+            }
         }
-        if script.is_some() {
-            self.commands.extend(script);
-            return;
+        if let Some(script) = script {
+            return self.commands.push(script);
         }
-        let texts = match below.is_empty() {
-            true => vec![beside],
-            false => below,
-        };
-        for text in texts {
-            if !self.add_text(&text, can_run) && !is_nothing(&text) {
-                self.prose.push(text);
+        for text in below.into_iter().filter(|text| !is_nothing(text)) {
+            match check(&text, can_run) {
+                Ok(command) => self.commands.push(command),
+                Err(why) => self.left_out.push((text, why)),
             }
         }
     }
 
+    /// Adds what the title of a checkpoint says from its first code on.
     pub(super) fn add_title(&mut self, title: &str, can_run: CanRun<'_>) {
-        self.add_codes(&codes(title), can_run);
-    }
-
-    /// Adds the codes of a text or, where it has none, the text if it can be run.
-    fn add_text(&mut self, text: &str, can_run: CanRun<'_>) -> bool {
-        let codes = codes(text);
-        if !codes.is_empty() {
-            return self.add_codes(&codes, can_run);
+        let Some(first) = spans(title).into_iter().next() else {
+            return;
+        };
+        match check(&title[first.whole.start..], can_run) {
+            Ok(command) => self.commands.push(command),
+            Err(why) => self.left_out.push((title.to_owned(), why)),
         }
-        let is_command = !is_nothing(text) && is_command(text, can_run);
-        self.commands.extend(is_command.then(|| text.to_owned()));
-        is_command
     }
+}
 
-    fn add_codes(&mut self, codes: &[&str], can_run: CanRun<'_>) -> bool {
-        let codes = codes.iter().map(|code| code.trim());
-        let codes: Vec<&str> = codes.filter(|code| !is_nothing(code)).collect();
-        // A path may be that of a program which the task is yet to make.
-        let is_sure = |code: &&str| code.contains('/') || is_command(code, can_run);
-        if codes.iter().any(is_sure) {
-            let doubtful = codes.iter().filter(|code| !is_sure(code));
-            self.doubtful.extend(doubtful.map(ToString::to_string));
-        }
-        self.commands.extend(codes.iter().map(ToString::to_string));
-        !codes.is_empty()
-    }
+/// Whether a text says what comes of the command above it.
+fn is_expectation(text: &str) -> bool {
+    let first = text.split([' ', ':']).next().unwrap_or_default();
+    ["expect", "expected", "should", "must", "returns", "prints", "outputs", "shows", "contains", "exits"]
+        .iter()
+        .any(|word| first.eq_ignore_ascii_case(word))
 }
 
 /// The texts of a field that are in no fence.
@@ -113,8 +106,8 @@ impl Texts {
                 is_apart = true;
                 continue;
             }
-            if let Some(item) = list_item(words) {
-                texts.below.push(item.to_owned());
+            if list_item(words).is_some() {
+                texts.below.push(without_marker(words).to_owned());
             } else if is_apart || texts.is_next(words, can_run) {
                 texts.below.push(words.to_owned());
             } else {
@@ -145,7 +138,7 @@ fn script(entry: &Entry<'_, '_>) -> Option<String> {
     if fences.iter().any(is_shell) {
         fences.retain(is_shell);
     }
-    let texts: Vec<_> = fences.into_iter().map(|(_, text)| text).collect();
+    let texts: Vec<_> = fences.iter().flat_map(|(_, text)| text.lines()).map(script_line).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 

@@ -15,6 +15,10 @@ fn gate(block: &str) -> Gate {
     gate
 }
 
+fn texts(gate: Gate) -> Vec<String> {
+    gate.left_out.into_iter().map(|(text, _)| text).collect()
+}
+
 fn command(block: &str) -> String {
     gate(block).command().unwrap_or_default()
 }
@@ -23,11 +27,12 @@ fn command(block: &str) -> String {
 fn imp_03_inline_code() {
     assert_eq!(command("  - **Verify**: `pnpm test`"), "pnpm test");
     assert_eq!(command("  - **Verify**: Run `a b` and then `c`."), "a b && c");
-    assert_eq!(command("  - Verify: `grep -c x y` returns >= 1"), "grep -c x y");
+    assert_eq!(command("  - Verify: `grep -c x y` returns >= 1"), "test \"$(grep -c x y)\" -ge 1");
     assert_eq!(command("  - **Verify**: ```pnpm test```"), "pnpm test");
-    assert_eq!(command("  - **Verify**: `a`\n    - prints `PASS`"), "a");
+    assert_eq!(command("  - **Verify**: `a`\n    - covers `PASS`"), "a");
+    assert_eq!(command("  - **Verify**: `grep a b`\n    - Expected: no output"), "! grep a b");
     assert_eq!(command("  - **Verify**: Then\n    `a`\n    works"), "a");
-    assert_eq!(command("  - **Verify**: `a` prints\n    ```\n    b\n    ```"), "a");
+    assert_eq!(command("  - **Verify**: `a` prints\n    ```\n    b\n    ```"), "");
 }
 
 #[test]
@@ -40,7 +45,7 @@ fn imp_03_a_bare_line_is_a_command_only_if_it_can_be_run() {
     assert_eq!(command("  - **Verify**: pnpm a \\\n    b\n    c"), "pnpm a \\\nb c");
     for prose in ["Manual: click it", "All tests pass", "Grep the code", "make test"] {
         let found = gate(&format!("  - **Verify**: {prose}\n"));
-        assert_eq!((found.command(), found.prose), (None, vec![prose.to_owned()]));
+        assert_eq!((found.command(), texts(found)), (None, vec![prose.to_owned()]));
     }
     for nothing in ["", " None", " N/A (see V4)", " `None`", " -"] {
         assert_eq!(gate(&format!("  - **Verify**:{nothing}\n")), Gate::default(), "{nothing}");
@@ -51,11 +56,11 @@ fn imp_03_a_bare_line_is_a_command_only_if_it_can_be_run() {
 fn imp_03_items_below() {
     let found = gate("  - **Verify**: Run these\n    - `a` works\n    1. pnpm b\n    - Look at it\n");
     assert_eq!(found.command().unwrap(), "a && pnpm b");
-    assert_eq!(found.prose, ["Look at it"]);
+    assert_eq!(texts(found), ["Look at it"]);
     assert_eq!(command("  - **Verify**: test these:\n    - `a`"), "a");
     assert_eq!(command("  - **Verify**: pnpm test\n    - covers `x`"), "pnpm test");
     let found = gate("  - **Verify**: See\n    - one\n      of them\n    - two");
-    assert_eq!((found.command(), found.prose), (None, vec!["one of them".into(), "two".into()]));
+    assert_eq!((found.command(), texts(found)), (None, vec!["one of them".into(), "two".into()]));
 }
 
 #[test]
@@ -89,9 +94,9 @@ fn several_fields_all_count() {
 }
 
 #[test]
-fn a_code_that_cannot_be_run_beside_one_that_can_is_doubtful() {
-    let found = gate("  - **Verify**: `pnpm a` or `./b` or `cd c` prints `PASS`");
-    assert_eq!(found.command().unwrap(), "pnpm a && ./b && cd c && PASS");
-    assert_eq!(found.doubtful, ["PASS"]);
-    assert_eq!(gate("  - **Verify**: `a` `b`").doubtful, Vec::<String>::new());
+fn imp_03_what_is_not_understood_is_left_out() {
+    let found = gate("  - **Verify**: `pnpm a` or `./b` and `cd c` prints `PASS`");
+    assert_eq!((found.command(), found.left_out.len()), (None, 1));
+    assert!(found.notes()[0].ends_with(": the task has no gate"));
+    assert_eq!(command("  - **Verify**: `pnpm a` or `./b`"), "pnpm a || ./b");
 }

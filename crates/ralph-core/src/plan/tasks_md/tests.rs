@@ -6,8 +6,8 @@ mod properties;
 mod reading;
 mod speed;
 
-use super::{Spec, task_line};
-use crate::plan::{Draft, DraftTask, Problem};
+use super::Spec;
+use crate::plan::{Draft, DraftTask, Format, Problem};
 
 /// The programs there are in these tests.
 const PROGRAMS: [&str; 5] = ["pnpm", "grep", "cargo", "curl", "npx"];
@@ -41,7 +41,7 @@ fn has(text: &str, key: &str) -> bool {
 }
 
 fn mark(text: &str, tasks: &[(&str, bool)]) -> String {
-    super::mark(text, &Spec::of(text).marks(), tasks)
+    crate::plan::marks::mark(Format::TasksMd, text, tasks)
 }
 
 fn insert_after(text: &str, key: &str, block: &str) -> Option<String> {

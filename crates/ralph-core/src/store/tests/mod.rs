@@ -13,6 +13,7 @@ mod plan;
 mod read_only;
 mod ready;
 mod schema;
+mod specs;
 
 use std::time::Duration;
 

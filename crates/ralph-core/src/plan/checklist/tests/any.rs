@@ -31,13 +31,13 @@ fn line() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn never_panics(text in any::<String>()) {
-        let _ = read(&text);
+        let _ = read(&text, &|_| true);
     }
 
     #[test]
     fn drafts_hold_together(lines in prop::collection::vec(line(), 0..24)) {
         let file: String = lines.concat();
-        match read(&file) {
+        match read(&file, &|_| true) {
             Ok(draft) => {
                 let names: std::collections::HashSet<_> =
                     draft.tasks.iter().map(|task| &task.name).collect();

@@ -57,8 +57,7 @@ fn rci_02_the_order_of_keys() {
     for (of, key) in [("1.3", "1.3.1"), ("1.3.1", "1.3.1.1"), ("1.3", "1.3.2"), ("1.3.1", "1.3.1.2")] {
         text = add(&text, of, key);
     }
-    let spec = Spec::of(&text);
-    let keys: Vec<_> = spec.blocks.iter().map(|block| block.key).collect();
+    let keys: Vec<_> = draft(&text).tasks.into_iter().map(|task| task.name).collect();
     assert_eq!(keys, ["1.3", "1.3.1", "1.3.1.1", "1.3.1.2", "1.3.2", "1.30", "1.4"]);
     assert!(!text.contains("\n\n\n"));
 }
@@ -79,7 +78,7 @@ fn rci_02_a_descendant_far_away_counts() {
 
 #[test]
 fn rci_01_without_the_task_there_is_no_place() {
-    for text in ["", "- [ ] 1.30 a\n- [ ] 1.3.1 b\n  - [ ] 1.3 c\n", "```\n- [ ] 1.3 a\n```\n"] {
+    for text in ["", "- [ ] 1.30 a\n- [ ] 1.3.1 b\n  - 1.3 c\n", "```\n- [ ] 1.3 a\n```\n"] {
         assert_eq!(insert_after(text, "1.3", NEW), None);
         assert_eq!(insert_before(text, "1.3", NEW), None);
     }
@@ -100,7 +99,7 @@ fn before_a_task() {
     }
 }
 
-const FILE: &str = "- [ ] 1.1 a\r\n  - [ ] 1.2 b\r\n```\n- [ ] 1.2 c\n```\n- [ ] 1.2 é\n\
+const FILE: &str = "- [ ] 1.1 a\r\n  - 1.2 b\r\n```\n- [ ] 1.2 c\n```\n- [ ] 1.2 é\n\
                     - [X] 1.20 e\n- [x] 1.2.1 f\n- [ ] 1.1 g";
 
 #[test]
@@ -108,6 +107,31 @@ fn imp_08_only_the_character_in_the_checkbox_changes() {
     let expected = FILE.replace("- [ ] 1.2 é", "- [x] 1.2 é").replace("[X]", "[ ]");
     let marked = mark(FILE, &[("1.2", true), ("1.20", false)]);
     assert_eq!(marked, expected);
+}
+
+#[test]
+fn steps_are_ticked_with_their_task_and_never_opened() {
+    let text = "- [ ] 1.1 a\n  - [ ] b\n    * [X] c\n- [-] 1.2 d\n  1. [~] e\n- [ ] f\n";
+    let done = text.replace("[ ] 1.1", "[x] 1.1").replace("[ ] b", "[x] b");
+    assert_eq!(mark(text, &[("1.1", true)]), done);
+    assert_eq!(mark(&done, &[("1.1", false)]), done.replace("[x] 1.1", "[ ] 1.1"));
+    assert_eq!(mark(text, &[("1.2", false)]), text);
+    let all: Vec<String> = draft(text).tasks.into_iter().map(|task| task.name).collect();
+    let all: Vec<(&str, bool)> = all.iter().map(|name| (name.as_str(), true)).collect();
+    let ticked = done.replace("[-]", "[x]").replace("[~]", "[x]").replace("[ ]", "[x]");
+    assert_eq!(mark(text, &all), ticked);
+}
+
+#[test]
+fn a_block_beside_an_indented_task_is_indented() {
+    let text = "- [ ] 1. a\n  - [ ] 1.1 b\n    - c\n  - [ ] 1.2 d\n  - e\n- [ ] 2. f\n";
+    let after = insert_after(text, "1.1", "- [ ] 1.1.1 [FIX 1.1] g\n  - **Do**: h").unwrap();
+    let expected = text.replace("    - c\n", "    - c\n\n  - [ ] 1.1.1 [FIX 1.1] g\n    - **Do**: h\n\n");
+    assert_eq!(after, expected);
+    assert_eq!(order(&after), ["1<", "1.1<1.1.1", "1.1.1<", "1.2<1.1", "2<1.2"]);
+    assert_eq!(draft(&after).tasks[0].description, "- e");
+    let after = insert_after(text, "1", "- [ ] 1.3 g").unwrap();
+    assert_eq!(after, text.replace("  - e\n", "  - e\n\n- [ ] 1.3 g\n\n"));
 }
 
 #[test]

@@ -24,8 +24,8 @@ const LINES: [&str; 64] = [
     "- [x] @ [FIX 1.2.1] f",
     "- [ ] @. [FIX 9.9] g",
     "- [ ] no key",
-    "  - [ ] 1.1 indented",
-    "- [ ] **1.1** nearly",
+    "  - [ ] step",
+    "    * [X] step",
     "# Tasks",
     "## Phase 1: A",
     "### Phase 2.1 - B",
@@ -106,9 +106,12 @@ fn file() -> impl Strategy<Value = String> {
 
 /// A file and the key of one of its tasks.
 fn file_and_key() -> impl Strategy<Value = (String, String)> {
-    let with_task = file().prop_filter("no plan", |text| try_draft(text).is_ok());
+    let has_key = |draft: Draft| draft.tasks.iter().any(|task| task.named_by_author);
+    let with_task = file().prop_filter("no plan", move |text| try_draft(text).is_ok_and(has_key));
     (with_task, any::<Index>()).prop_map(|(text, index)| {
         let tasks = try_draft(&text).unwrap().tasks;
+        let tasks: Vec<_> =
+            tasks.into_iter().filter(|task| task.named_by_author && !task.name.contains('#')).collect();
         let key = index.get(&tasks).name.clone();
         (text, key)
     })
@@ -116,7 +119,15 @@ fn file_and_key() -> impl Strategy<Value = (String, String)> {
 
 /// What a task says, whatever stands around it.
 fn alone(task: &DraftTask) -> DraftTask {
-    DraftTask { line: 0, mark: None, after: Vec::new(), ..task.clone() }
+    DraftTask { line: 0, mark: None, after: Vec::new(), steps: Vec::new(), ..task.clone() }
+}
+
+/// The white space before a task.
+fn indent_of(text: &str, key: &str) -> String {
+    let tasks = try_draft(text).unwrap().tasks;
+    let line = tasks.iter().find(|task| task.name == key).unwrap().line;
+    let line = text.trim_start_matches('\u{feff}').split('\n').nth(line - 1).unwrap();
+    line[..line.len() - line.trim_start().len()].to_owned()
 }
 
 /// The text put in, where all else is as before.
@@ -126,7 +137,8 @@ fn put_in(before: &str, after: &str) -> Option<String> {
         let (head, tail) = (before.get(..at)?, before.get(at..)?);
         let inserted = after.strip_prefix(head)?.strip_suffix(tail)?;
         // Of the places that come to the same, the one where whole lines went in.
-        let whole = inserted.starts_with("- [ ]") || inserted.starts_with(['\r', '\n']);
+        let whole = inserted.trim_start_matches([' ', '\t']).starts_with("- [ ]")
+            || inserted.starts_with(['\r', '\n']);
         whole.then(|| inserted.to_owned())
     })
 }
@@ -139,7 +151,7 @@ proptest! {
     #[test]
     fn nothing_panics(text in prop_oneof![any::<String>(), file()], key in "[1-3V]{1,2}(\\.[1-3]){0,2}") {
         let is_plan = try_draft(&text).is_ok();
-        prop_assert!(!is_plan || !Spec::of(&text).is_empty());
+        prop_assert!(!is_plan || !Spec::of(&text).outline.items.is_empty());
         prop_assert_eq!(&mark(&text, &[]), &text);
         let is_there = has(&text, &key);
         for insert in INSERTS {
@@ -152,14 +164,16 @@ proptest! {
         let before = try_draft(&text).unwrap();
         let marked = mark(&text, &[(&key, done)]);
         let differing = text.bytes().zip(marked.bytes()).filter(|(a, b)| a != b).count();
-        let was_done = before.tasks.iter().find(|task| task.name == key).unwrap().done;
+        let task = before.tasks.iter().find(|task| task.name == key).unwrap();
+        let is_ticked = ["x", "X"].contains(&&text[task.mark.clone().unwrap()]);
+        let most = usize::from(is_ticked != done) + if done { task.steps.len() } else { 0 };
         prop_assert_eq!(text.len(), marked.len());
-        prop_assert_eq!(differing, usize::from(was_done != done));
+        prop_assert!(differing <= most && (is_ticked == done || differing > 0));
         prop_assert_eq!(&mark(&marked, &[(&key, done)]), &marked);
         let after = try_draft(&marked).unwrap();
-        prop_assert_eq!(&before.notes, &after.notes);
         for (old, new) in before.tasks.iter().zip(&after.tasks) {
-            let done = if old.name == key { done } else { old.done };
+            // A whole is done only with its parts.
+            let done = if old.name == key || !old.done { new.done } else { old.done && new.done };
             prop_assert_eq!(&DraftTask { done, ..old.clone() }, new);
         }
     }
@@ -171,7 +185,9 @@ proptest! {
             let after = insert(&text, &key, block).unwrap();
             let inserted = put_in(&text, &after);
             prop_assert!(inserted.is_some(), "{after:?}");
-            let inserted = inserted.unwrap().replace("\r\n", "\n");
+            let indent = indent_of(&text, &key);
+            let inserted = inserted.unwrap().replace("\r\n", "\n").replace(&format!("\n{indent}"), "\n");
+            let inserted = inserted.strip_prefix(&indent).unwrap_or(&inserted);
             // What is indented below is kept from becoming a part of the block.
             let inserted = inserted.replace("\n<!-- -->\n", "");
             prop_assert_eq!(inserted.trim_matches('\n'), block);
@@ -227,7 +243,7 @@ proptest! {
                 prop_assert_eq!(found.after.contains(&fix.name), old.name == key);
             }
             let of = after.tasks.iter().position(|task| task.name == key).unwrap();
-            let is_below = |task: &DraftTask| task.name.starts_with(&format!("{key}."));
+            let is_below = |task: &DraftTask| task.name.starts_with(&format!("{key}.")) || task.parent.as_ref() == Some(&key);
             let last = after.tasks.iter().rposition(is_below).unwrap_or(of).max(of);
             prop_assert_eq!(at, [last + 1, of][number]);
         }
