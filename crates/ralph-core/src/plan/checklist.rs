@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use super::check::check;
 use super::command::{CanRun, Directory, all_of};
 use super::graph::{refuse_cycles, resolve};
-use super::outline::{DEEPEST, Dialect, Item, Outline, reopen_wholes};
+use super::outline::{DEEPEST, Dialect, Item, Outline, note_open_parts};
 use super::text::{dedented, is_placeholder, label, paths};
 use super::{Draft, DraftTask, Note, Problem};
 use crate::markdown::{Hidden, Line, list_item};
@@ -53,7 +53,7 @@ pub fn read(text: &str, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<Pro
         ..fields.task
     };
     let mut tasks: Vec<DraftTask> = items.iter().zip(read).zip(after).map(task).collect();
-    reopen_wholes(&mut tasks, items, &mut notes);
+    note_open_parts(&tasks, items, &mut notes);
     notes.sort_by_key(|note| note.line);
     Ok(Draft { tasks, notes })
 }

@@ -13,7 +13,7 @@ mod order;
 use self::fields::Fields;
 use self::order::Order;
 use super::command::CanRun;
-use super::outline::{Dialect, Item, Outline, reopen_wholes, title_of};
+use super::outline::{Dialect, Item, Outline, note_open_parts, title_of};
 use super::{Draft, DraftTask, Note, Problem};
 use crate::text::Pattern;
 
@@ -67,7 +67,7 @@ impl<'a> Spec<'a> {
             task.after = place.after.into_iter().map(name).collect();
             task.fix_of = place.fix_of.map(name);
         }
-        reopen_wholes(&mut tasks, items, &mut notes);
+        note_open_parts(&tasks, items, &mut notes);
         notes.sort_by_key(|note| note.line);
         Ok(Draft { tasks, notes })
     }
