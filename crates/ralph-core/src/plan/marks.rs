@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::Format;
 use super::outline::{Dialect, Outline};
+use super::{Format, gsd};
 
 impl Format {
     /// Whether Ralph writes into files of this format.
@@ -27,24 +27,39 @@ pub fn written_file(format: Format, source: &Path) -> PathBuf {
 /// The text with the boxes of these tasks ticked (`true`) or open (`false`). Names are those that reading the text gives its tasks;
 /// others are passed over. The steps of a task are ticked with it, and never opened. A box that is so already stays, also with its `[X]`.
 pub fn mark(format: Format, text: &str, marks: &[(&str, bool)]) -> String {
-    let outline = match format {
-        Format::TasksMd => Outline::of(text, Dialect::Spec),
-        Format::Checklist => Outline::of(text, Dialect::Checklist),
-        Format::Gsd | Format::Prd | Format::Lines => return text.to_owned(),
+    let changed = match format {
+        Format::TasksMd => of_outline(&Outline::of(text, Dialect::Spec), marks),
+        Format::Checklist => of_outline(&Outline::of(text, Dialect::Checklist), marks),
+        Format::Gsd => gsd::marked(text, marks),
+        Format::Prd | Format::Lines => Vec::new(),
     };
+    let mut out = String::with_capacity(text.len());
+    let mut kept = 0;
+    for (at, done) in changed {
+        out.push_str(text.get(kept..at).unwrap_or_default());
+        out.push(if done { 'x' } else { ' ' });
+        // A mark is one byte, and so is what replaces it.
+        kept = at + 1;
+    }
+    out.push_str(text.get(kept..).unwrap_or_default());
+    out
+}
+
+/// Where marks change and how, in the order of the text.
+fn of_outline(outline: &Outline<'_>, marks: &[(&str, bool)]) -> Vec<(usize, bool)> {
     let marks: HashMap<&str, bool> = marks.iter().copied().collect();
-    let mut text = text.as_bytes().to_vec();
+    let mut changed = Vec::new();
     for item in &outline.items {
-        let Some(done) = marks.get(item.name.as_str()) else {
-            continue;
-        };
-        let steps = item.steps.iter().filter(|_| *done);
-        for mark in [&item.mark].into_iter().chain(steps).filter(|mark| mark.is_done != *done) {
-            if let Some(byte) = text.get_mut(mark.at) {
-                *byte = if *done { b'x' } else { b' ' };
-            }
+        if let Some(done) = marks.get(item.name.as_str()).copied() {
+            let steps = item.steps.iter().filter(|_| done);
+            let boxes = [&item.mark].into_iter().chain(steps).filter(|mark| mark.is_done != done);
+            changed.extend(boxes.map(|mark| (mark.at, done)));
         }
     }
-    // A mark is one byte, and so is what replaces it.
-    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    // The steps of a task may stand behind its parts.
+    changed.sort_unstable();
+    changed
 }
+
+#[cfg(test)]
+mod tests;
