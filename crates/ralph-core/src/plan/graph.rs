@@ -50,6 +50,31 @@ pub(crate) fn cycles(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     found
 }
 
+/// The nodes in their order, but each behind those that it waits for. `edges` have no cycle.
+pub(crate) fn sequence(edges: &[Vec<usize>]) -> Vec<usize> {
+    let mut sequence = Vec::with_capacity(edges.len());
+    let mut is_placed = vec![false; edges.len()];
+    let mut path: Vec<(usize, std::slice::Iter<'_, usize>)> = Vec::new();
+    for start in 0..edges.len() {
+        if !is_placed[start] {
+            path.push((start, edges[start].iter()));
+        }
+        while let Some((node, left)) = path.last_mut() {
+            match left.next() {
+                Some(other) if is_placed[*other] => {}
+                Some(other) => path.push((*other, edges[*other].iter())),
+                None => {
+                    if !std::mem::replace(&mut is_placed[*node], true) {
+                        sequence.push(*node);
+                    }
+                    path.pop();
+                }
+            }
+        }
+    }
+    sequence
+}
+
 /// The cycle as a chain of names that ends where it began; long ones are cut.
 pub(crate) fn chain<'a>(names: impl ExactSizeIterator<Item = &'a str> + Clone) -> String {
     const MOST: usize = 6;

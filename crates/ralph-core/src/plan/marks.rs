@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::outline::{Dialect, Outline};
-use super::{Format, json_plan};
+use super::{Format, gsd, json_plan};
 
 impl Format {
     /// Whether Ralph writes into files of this format.
@@ -29,6 +29,9 @@ pub fn written_file(format: Format, source: &Path) -> PathBuf {
 pub fn mark(format: Format, text: &str, marks: &[(&str, bool)]) -> String {
     if matches!(format, Format::Prd | Format::TaskMaster | Format::Beads) {
         return json_plan::mark(format, text, marks);
+    }
+    if format == Format::Gsd {
+        return set(text, &gsd::marked(text, marks));
     }
     match Places::of(format, text) {
         Some(places) => places.mark(text, marks),
@@ -64,20 +67,30 @@ impl Places {
 
     /// The text with these boxes ticked or open, as [`mark`] does it.
     pub fn mark(&self, text: &str, marks: &[(&str, bool)]) -> String {
-        let mut text = text.as_bytes().to_vec();
+        let mut changed = Vec::new();
         for (name, done) in marks {
             let Some(boxes) = self.0.get(*name) else {
                 continue;
             };
             let steps = boxes.steps.iter().filter(|_| *done);
-            for at in [&boxes.own].into_iter().chain(steps) {
-                let is_other = |byte: &&mut u8| matches!(**byte, b'x' | b'X') != *done;
-                if let Some(byte) = text.get_mut(*at).filter(is_other) {
-                    *byte = if *done { b'x' } else { b' ' };
-                }
-            }
+            changed.extend([&boxes.own].into_iter().chain(steps).map(|at| (*at, *done)));
         }
-        // A mark is one byte, and so is what replaces it.
-        String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        set(text, &changed)
     }
 }
+
+/// The text with the boxes at these places ticked or open; one that is so already stays.
+fn set(text: &str, boxes: &[(usize, bool)]) -> String {
+    let mut text = text.as_bytes().to_vec();
+    for (at, done) in boxes {
+        let is_other = |byte: &&mut u8| matches!(**byte, b'x' | b'X') != *done;
+        if let Some(byte) = text.get_mut(*at).filter(is_other) {
+            *byte = if *done { b'x' } else { b' ' };
+        }
+    }
+    // A mark is one byte, and so is what replaces it.
+    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -16,8 +16,8 @@ mod roadmap;
 use std::collections::{HashMap, HashSet};
 
 use self::plan::Plan;
-use self::roadmap::{Named, Names, PlanId, Roadmap, normal, order};
-use super::graph::{chain, cycles};
+use self::roadmap::{Named, Names, PlanId, Roadmap, Shown, finished_id, normal, order};
+use super::graph::{chain, cycles, sequence};
 use super::{Draft, DraftTask, FileProblem, Note};
 
 /// How many plans there may be: all of one phase may wait for all of another.
@@ -29,7 +29,7 @@ pub struct GsdFiles {
     /// Path and text of every `NN-MM-PLAN.md`, in any order.
     pub plans: Vec<(String, String)>,
     pub roadmap: Option<(String, String)>,
-    /// Ids such as `01-02` of the plans that have a SUMMARY file.
+    /// Paths of SUMMARY files without `-SUMMARY.md`, or ids such as `01-02`, of the plans that are finished.
     pub finished: Vec<String>,
 }
 
@@ -37,9 +37,9 @@ pub struct GsdFiles {
 /// by which commands are told from sentences.
 pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<FileProblem>> {
     let mut problems = Vec::new();
-    let mut plans = read_plans(files, can_run, &mut problems);
     let roadmap = files.roadmap.as_ref();
     let roadmap = roadmap.map_or_else(Roadmap::default, |(_, text)| Roadmap::of(text));
+    let mut plans = read_plans(files, &roadmap, can_run, &mut problems);
     sort(&mut plans, &roadmap);
     let names = Names::of(&plans, &files.finished, &roadmap);
     let mut notes = Vec::new();
@@ -57,7 +57,7 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
     let mut tasks = Vec::new();
     let ids: Vec<String> = plans.iter().map(|plan| plan.id.name.clone()).collect();
     for (plan, waits) in plans.into_iter().zip(waits) {
-        let done = names.is_done(&plan.id.name);
+        let done = plan.is_complete || names.is_done(&plan.id.name);
         let phase = plan.id.phase.as_deref().map(normal);
         if phase.is_some_and(|phase| roadmap.ticked_phases.contains(&phase)) && !done {
             let text =
@@ -68,13 +68,99 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
         let listed = roadmap.plans.get(&normal(&plan.id.name));
         let own = Some(plan.task.title.clone()).filter(|title| !title.is_empty());
         let title = own.or_else(|| listed.and_then(|entry| entry.title.clone())).or(plan.heading.clone());
+        if !done {
+            let text = format!(
+                "{}: this checkbox is part of the plan's text, and Ralph does not tick it.",
+                plan.path
+            );
+            notes.extend(plan.open_boxes.iter().map(|line| Note::new(*line, text.clone())));
+        }
         add(plan, title, after, done, &mut tasks, &mut notes);
+    }
+    if let Some((path, _)) = &files.roadmap {
+        note_roadmap(path, &roadmap, &tasks, &mut notes);
     }
     Ok(Draft { tasks, notes })
 }
 
+/// The roadmap with the boxes of these plans ticked or open, and those of phases that are finished by it ticked.
+pub(super) fn marked(text: &str, marks: &[(&str, bool)]) -> Vec<(usize, bool)> {
+    let marks = marks.iter().map(|(name, done)| (normal(name), *done)).collect();
+    let roadmap = Roadmap::of(text);
+    let changed = roadmap.marked(&marks).into_iter().filter(|(one, done)| one.is_ticked != *done);
+    changed.map(|(one, done)| (one.at, done)).collect()
+}
+
+/// Notes phases without plans, and the boxes that stay open when agents have done all they can.
+fn note_roadmap(path: &str, roadmap: &Roadmap, tasks: &[DraftTask], notes: &mut Vec<Note>) {
+    let plans: HashMap<String, &DraftTask> =
+        tasks.iter().filter(|task| task.parent.is_none()).map(|task| (normal(&task.name), task)).collect();
+    let doable = doable(tasks);
+    let marks = plans.iter().filter(|(_, task)| !task.done && doable.contains(task.name.as_str()));
+    let marks: HashMap<String, bool> = marks.map(|(id, _)| (id.clone(), true)).collect();
+    let ticked: HashSet<usize> =
+        roadmap.marked(&marks).into_iter().filter(|(_, done)| *done).map(|(one, _)| one.line).collect();
+    let with_plans: HashSet<String> =
+        tasks.iter().filter_map(|task| task.phase.as_deref()).map(normal).collect();
+    let mut told = HashSet::new();
+    for one in roadmap.boxes.iter().filter(|one| !one.is_ticked && !ticked.contains(&one.line)) {
+        let why = match &one.what {
+            Shown::Phase(phase) if !with_plans.contains(phase) => {
+                told.insert(phase.as_str());
+                "this phase has no plans, so there is nothing to run for it"
+            }
+            Shown::Phase(_) => {
+                "Ralph ticks a phase when all plans that the roadmap lists for it are; here it cannot"
+            }
+            Shown::Plan(id) => match plans.get(id) {
+                None => "there is no file for this plan",
+                Some(task) if task.done => "this plan is finished, but its box is open",
+                Some(_) => "this plan waits for a person",
+            },
+            Shown::Other => "this checkbox is neither a phase nor a plan, and Ralph does not tick it",
+        };
+        notes.push(Note::new(one.line, format!("{path}: {why}.")));
+    }
+    for phase in roadmap.phases.iter().filter(|phase| !with_plans.contains(*phase)) {
+        if let Some(line) = roadmap.lines.get(phase)
+            && !roadmap.ticked_phases.contains(phase)
+            && told.insert(phase)
+        {
+            notes.push(Note::new(
+                *line,
+                format!("{path}: phase {phase} has no plans, so there is nothing to run for it."),
+            ));
+        }
+    }
+}
+
+/// The tasks that agents can do: those that are no person's and wait for no person's.
+fn doable(tasks: &[DraftTask]) -> HashSet<&str> {
+    let mut parts: HashMap<&str, Vec<&DraftTask>> = HashMap::new();
+    for task in tasks {
+        parts.entry(task.parent.as_deref().unwrap_or_default()).or_default().push(task);
+    }
+    let mut doable: HashSet<&str> = HashSet::new();
+    loop {
+        let before = doable.len();
+        for task in tasks {
+            let mut waits = task.after.iter().map(String::as_str);
+            let parts = parts.get(task.name.as_str()).into_iter().flatten();
+            let can_begin = waits.all(|name| doable.contains(name));
+            let mut parts = parts.map(|part| part.name.as_str());
+            if task.done || (!task.for_person && can_begin && parts.all(|part| doable.contains(part))) {
+                doable.insert(&task.name);
+            }
+        }
+        if doable.len() == before {
+            return doable;
+        }
+    }
+}
+
 fn read_plans(
     files: &GsdFiles,
+    roadmap: &Roadmap,
     can_run: &dyn Fn(&str) -> bool,
     problems: &mut Vec<FileProblem>,
 ) -> Vec<Plan> {
@@ -84,6 +170,11 @@ fn read_plans(
         let path = path.to_owned();
         problems.push(FileProblem { path, line, expected });
     };
+    let finished: HashSet<String> = files.finished.iter().map(|path| finished_id(path)).collect();
+    let is_finished = |path: &str, plan: Option<&Plan>| {
+        let id = finished_id(path);
+        plan.is_some_and(|plan| plan.is_complete) || finished.contains(&id) || roadmap.has_ticked(&id)
+    };
     if let Some((path, _)) = files.plans.get(MOST) {
         let expected = format!("there are too many plans; expected at most {MOST}");
         problem(path, 1, expected);
@@ -91,6 +182,10 @@ fn read_plans(
     for (path, text) in files.plans.iter().take(MOST) {
         let mut found = Vec::new();
         let plan = Plan::read(path, text, can_run, &mut found);
+        // What is finished need not be in order.
+        if !found.is_empty() && is_finished(path, plan.as_ref()) {
+            continue;
+        }
         for one in found {
             problem(path, one.line, one.expected);
         }
@@ -123,44 +218,46 @@ fn waits(
         problems.push(FileProblem { path: plan.path.clone(), line: plan.depends_on_line, expected });
     };
     let mut waits = Vec::with_capacity(plans.len());
-    for (plan, by_place) in plans.iter().zip(waits_by_place(plans)) {
+    for plan in plans {
         let mut known = HashSet::new();
         let mut all = Vec::new();
         // The same plans may be named in many ways; taking them once is enough.
         let mut taken = HashSet::new();
         for name in &plan.depends_on {
-            match names.find(name, plan.id.phase.as_deref()) {
+            let why = match names.find(name, plan.id.phase.as_deref()) {
                 Named::Plans(named) => {
                     if taken.insert(named.as_ptr()) {
                         all.extend(named.iter().filter(|at| known.insert(**at)));
                     }
+                    continue;
                 }
-                Named::Nothing => {}
-                Named::Done => {
-                    let text = format!(
-                        "{}: it depends on `{name}`, which is done and not in this directory.",
-                        plan.path
-                    );
-                    notes.push(Note::new(plan.depends_on_line, text));
-                }
-                Named::Unknown => {
-                    problem(plan, format!("there is no plan `{name}` here; expected an id such as 01-01"))
-                }
-            }
+                Named::Nothing => continue,
+                Named::Done => "is done and not in this directory",
+                Named::Unknown => "is not in this directory; Ralph leaves the dependency out",
+            };
+            let text = format!("{}: it depends on `{name}`, which {why}.", plan.path);
+            notes.push(Note::new(plan.depends_on_line, text));
         }
-        all.extend(by_place.into_iter().filter(|at| known.insert(*at)));
         waits.push(all);
     }
     for cycle in cycles(&waits) {
-        // Places alone make no cycle, so one of them names another.
-        let named = cycle.iter().find(|at| !plans[**at].depends_on.is_empty());
-        if let Some(at) = named.or(cycle.first()) {
+        if let Some(at) = cycle.first() {
             let expected = format!(
-                "these plans depend on each other in a cycle: {}; expected an order of waves and phases \
-                 in which they can be done",
+                "these plans depend on each other in a cycle: {}; expected an order in which they can be done",
                 chain(cycle.iter().map(|at| plans[*at].id.name.as_str()))
             );
             problem(&plans[*at], expected);
+        }
+    }
+    if problems.is_empty() {
+        // What a plan names counts more than its place: the wave before does not hold it where that wave depends on it.
+        let sequence = sequence(&waits);
+        let mut ranks = vec![0; plans.len()];
+        sequence.iter().enumerate().for_each(|(rank, at)| ranks[*at] = rank);
+        for (at, by_place) in waits_by_place(plans).into_iter().enumerate() {
+            let known: HashSet<usize> = waits[at].iter().copied().collect();
+            let is_before = |other: &usize| ranks[*other] < ranks[at] && !known.contains(other);
+            waits[at].extend(by_place.into_iter().filter(is_before));
         }
     }
     waits

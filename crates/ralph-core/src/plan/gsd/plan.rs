@@ -1,13 +1,15 @@
 //! One plan file: the plan and the steps that its task elements are.
 
+use std::ops::Range;
+
 use super::super::check::{checks, runnable};
 use super::super::command::{CanRun, Directory, all_of};
-use super::super::text::{block, one_line, paragraphs, paths};
+use super::super::text::{block, label, one_line, paragraphs, paths};
 use super::super::{DraftTask, Problem};
 use super::markup::{Element, Entry, Frontmatter, Tags};
 use super::roadmap::PlanId;
-use crate::markdown::{Lines, code_only, list_item};
-use crate::text::{first_sentences, plain_line};
+use crate::markdown::{Line, Lines, checkbox, code_only, list_item, numbered};
+use crate::text::{Pattern, first_sentences, plain_line};
 
 /// The longest title made of a sentence, in characters.
 const LONGEST_TITLE: usize = 100;
@@ -21,6 +23,10 @@ pub(super) struct Plan {
     pub(super) depends_on_line: usize,
     /// The title of a plan that has none in its objective or in the roadmap.
     pub(super) heading: Option<String>,
+    /// Whether it says of itself that it is finished.
+    pub(super) is_complete: bool,
+    /// Lines of boxes in its text that are open.
+    pub(super) open_boxes: Vec<usize>,
     /// The plan as a task. It has a check of its own only where there are no steps: those have theirs.
     pub(super) task: DraftTask,
     pub(super) steps: Vec<Step>,
@@ -63,6 +69,16 @@ impl Plan {
             }
             steps.push(step);
         }
+        let body = Body::of(file, front.end);
+        if steps.is_empty() {
+            for (words, range, line) in body.tasks() {
+                let told = problems.len();
+                let within = tags.within(range.clone(), problems);
+                // Tags in a text that has none of tasks are only text.
+                problems.truncate(told);
+                steps.push(Step::under(words, &file[range], line, &within, can_run));
+            }
+        }
         let id = PlanId::of(path, front.first("phase"), front.first("plan"));
         if id.is_none() {
             let expected = "the file name has no plan number; expected a name such as 01-02-PLAN.md";
@@ -70,13 +86,17 @@ impl Plan {
         }
         let wave = wave(&front, problems);
         let content = |name| content(&parts, name);
-        let headed = Headed::of(file.get(front.end..).unwrap_or_default());
+        let headed = body.headed();
         let or = |found: String, other: String| if found.is_empty() { other } else { found };
         let objective = or(content("objective"), headed.objective);
         let context = with_label("Context", &or(content("context"), headed.context));
         let verification = or(content("verification"), content("verify"));
         // Other elements, such as the feature of a test-driven plan.
         let mut rest = described(&parts, ELSEWHERE_IN_PLAN);
+        let text = file.get(front.end..).unwrap_or_default();
+        if steps.is_empty() && objective.is_empty() && rest.is_empty() && parts.is_empty() {
+            rest = block(text);
+        }
         if is_whole && steps.is_empty() && objective.is_empty() && rest.is_empty() {
             let line = tags.line_of(front.end.min(file.len().saturating_sub(1)));
             let expected = "there is nothing to do; expected <objective> or <task> elements";
@@ -103,6 +123,8 @@ impl Plan {
             depends_on: names.filter(|name| !name.is_empty()).collect(),
             depends_on_line: depends_on.line.max(1),
             heading: headed.title,
+            is_complete: is_complete(&front, &body),
+            open_boxes: body.open_boxes(),
             task: DraftTask {
                 title: title_of(&objective).unwrap_or_default(),
                 description: paragraphs([objective.as_str(), &context, &rest]),
@@ -152,9 +174,11 @@ impl Step {
         });
         let mut title = title.unwrap_or_default();
         let mut notes = Vec::new();
+        let mut for_person = false;
         let kind = task.attribute("type");
         if let Some(kind) = kind.and_then(|kind| kind.strip_prefix("checkpoint")) {
             title = checkpoint_title(&title, kind);
+            for_person = true;
             notes.push("a checkpoint, which a person must do".to_owned());
         }
         let check = Check::of(&content("verify"), can_run);
@@ -173,11 +197,57 @@ impl Step {
             verify: check.command,
             files: files(&content("files")),
             done_when: (!done.is_empty()).then_some(done),
+            for_person,
             line: task.line,
             ..DraftTask::default()
         };
         Self { task, notes }
     }
+
+    /// A task under a heading of a plan in plain Markdown.
+    fn under(words: &str, text: &str, line: usize, parts: &[Element<'_>], can_run: CanRun<'_>) -> Self {
+        let mut notes = Vec::new();
+        let verify: Vec<&str> = Lines::of(text)
+            .lines
+            .iter()
+            .filter(|line| line.hidden.is_none())
+            .filter_map(|line| label(list_item(line.words()).unwrap_or(line.words())))
+            .filter(|label| {
+                ["verify", "verification", "automated"]
+                    .iter()
+                    .any(|name| label.name.eq_ignore_ascii_case(name))
+            })
+            .map(|label| label.value)
+            .filter(|value| !value.is_empty())
+            .collect();
+        let element = content(parts, "verify");
+        let verify = if element.is_empty() { verify.join("\n") } else { element };
+        let check = Check::of(&verify, can_run);
+        if !check.words.is_empty() {
+            notes.push("its check is not a command, so the gate does not include it".to_owned());
+        }
+        let title = without_number(words);
+        let title = numbered(title).map_or(title, |(_, title)| title.trim());
+        let task = DraftTask {
+            title: plain_line(&one_line(title), LONGEST_TITLE),
+            description: block(text),
+            verify: check.command,
+            line,
+            ..DraftTask::default()
+        };
+        Self { task, notes }
+    }
+}
+
+/// Whether a plan says that it is finished: by its status, or by its boxes, all of which are ticked.
+fn is_complete(front: &Frontmatter<'_>, body: &Body<'_>) -> bool {
+    let is_over = |status: &str| {
+        let status = status.trim_matches(|c: char| !c.is_alphanumeric());
+        ["complete", "completed", "done", "shipped"].iter().any(|word| status.eq_ignore_ascii_case(word))
+    };
+    front.first("status").is_some_and(is_over)
+        || body.status().is_some_and(is_over)
+        || (!body.tasks().is_empty() && body.boxes().next().is_some() && body.open_boxes().is_empty())
 }
 
 fn content(parts: &[Element<'_>], name: &str) -> String {
@@ -342,12 +412,80 @@ struct Headed {
     context: String,
 }
 
-impl Headed {
-    fn of(body: &str) -> Self {
-        let mut found = Self::default();
+/// The Markdown of a plan file behind its frontmatter.
+struct Body<'a> {
+    lines: Lines<'a>,
+    /// Where it begins in the file, in bytes, and the lines before it.
+    start: usize,
+    lines_before: usize,
+}
+
+impl<'a> Body<'a> {
+    fn of(file: &'a str, start: usize) -> Self {
+        let (before, body) = file.split_at_checked(start).unwrap_or((file, ""));
+        Self { lines: Lines::of(body), start, lines_before: before.matches('\n').count() }
+    }
+
+    /// Line and whether it is ticked, of each box.
+    fn boxes(&self) -> impl Iterator<Item = (usize, bool)> {
+        let lines = (self.lines_before + 1..).zip(&self.lines.lines);
+        let shown = lines.filter(|(_, line)| line.hidden.is_none());
+        shown.filter_map(|(number, line)| Some((number, checkbox(line.text)?.is_ticked()?)))
+    }
+
+    fn open_boxes(&self) -> Vec<usize> {
+        self.boxes().filter(|(_, is_ticked)| !is_ticked).map(|(line, _)| line).collect()
+    }
+
+    /// What `**Status:** …` says above the first section.
+    fn status(&self) -> Option<&'a str> {
+        let above =
+            self.lines.lines.iter().take_while(|line| line.heading().is_none_or(|(level, _)| level == 1));
+        let mut labels = above.filter_map(|line| label(list_item(line.words()).unwrap_or(line.words())));
+        labels.find(|label| label.name.eq_ignore_ascii_case("status")).map(|label| label.value)
+    }
+
+    /// Words, text and line of the tasks under headings: those below `## Tasks`, or `### Task 1: …` anywhere.
+    fn tasks(&self) -> Vec<(&'a str, Range<usize>, usize)> {
+        static SECTION: Pattern = Pattern::new("^(?i-u:(?:implementation )?(?:tasks|steps|task list))$");
+        static TASK: Pattern = Pattern::new("^(?i-u:task|step) [0-9]");
+        let headings = self.lines.lines.iter().enumerate();
+        let headings: Vec<(usize, usize, &'a str)> = headings
+            .filter_map(|(at, line)| line.heading().map(|(level, words)| (at, level, words)))
+            .collect();
+        let end_of = |place: usize, level: usize| {
+            let next = headings[place + 1..].iter().find(|(_, other, _)| *other <= level);
+            next.map_or(self.lines.lines.len(), |(at, _, _)| *at)
+        };
+        let section = headings.iter().position(|(_, _, words)| SECTION.is_match(words));
+        let mut found: Vec<usize> = match section {
+            Some(place) => {
+                let (_, level, _) = headings[place];
+                let inside = (place + 1..headings.len()).take_while(|at| headings[*at].1 > level);
+                let inside: Vec<usize> = inside.collect();
+                let highest = inside.iter().map(|at| headings[*at].1).min();
+                inside.into_iter().filter(|at| Some(headings[*at].1) == highest).collect()
+            }
+            None => Vec::new(),
+        };
+        if found.is_empty() {
+            found = (0..headings.len()).filter(|at| TASK.is_match(headings[*at].2)).collect();
+        }
+        let task = |place: usize| {
+            let (at, level, words) = headings[place];
+            let lines = &self.lines.lines[at + 1..end_of(place, level).max(at + 1)];
+            let begin = self.lines.lines[at].end();
+            let end = lines.last().map_or(begin, Line::end);
+            (words, self.start + begin..self.start + end, self.lines_before + at + 1)
+        };
+        found.into_iter().map(task).collect()
+    }
+
+    fn headed(&self) -> Headed {
+        let mut found = Headed::default();
         let mut sections: Vec<(&str, Vec<&str>)> = Vec::new();
         let mut is_open = false;
-        for line in &Lines::of(body).lines {
+        for line in &self.lines.lines {
             if let Some((_, words)) = line.heading() {
                 found.title = found.title.take().or_else(|| title_of(without_number(words)));
                 sections.push((words, Vec::new()));

@@ -152,21 +152,22 @@ fn numbers_go() {
 #[test]
 fn headings_stand_for_elements() {
     let found =
-        Headed::of("# Plan 5.2: Tips\n## Objective\nDo it.\n\nWell.\n## Context\n- a\n## Tasks\n<task>");
+        Body::of("# Plan 5.2: Tips\n## Objective\nDo it.\n\nWell.\n## Context\n- a\n## Tasks\n<task>", 0)
+            .headed();
     assert_eq!(found.title.as_deref(), Some("Tips"));
     assert_eq!((found.objective.as_str(), found.context.as_str()), ("Do it.\n\nWell.", "- a"));
 }
 
 #[test]
 fn comments_in_code_are_no_headings() {
-    assert_eq!(Headed::of("```sh\n# Objective\nx\n```\n").title, None);
+    assert_eq!(Body::of("```sh\n# Objective\nx\n```\n", 0).headed().title, None);
 }
 
 proptest! {
     #[test]
     fn prose_never_panics(text in any::<String>(), near in "[# TaskPlan1:—\n.-]{0,40}") {
         for text in [text, near] {
-            let _ = (Headed::of(&text), without_number(&text));
+            let _ = (Body::of(&text, 0).headed(), without_number(&text));
             prop_assert!(title_of(&text).is_none_or(|title| title.chars().count() <= 100));
         }
     }

@@ -15,6 +15,9 @@ pub(super) struct Roadmap {
     pub(super) phases: Vec<String>,
     pub(super) ticked_phases: HashSet<String>,
     pub(super) plans: HashMap<String, Entry>,
+    /// Where phases are named first, counted from 1.
+    pub(super) lines: HashMap<String, usize>,
+    pub(super) boxes: Vec<RoadmapBox>,
     /// Where something begins that hides the rest of the file, and what is missing.
     pub(super) unclosed: Option<(usize, String)>,
 }
@@ -25,13 +28,31 @@ pub(super) struct Entry {
     pub(super) title: Option<String>,
 }
 
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RoadmapBox {
+    pub(super) what: Shown,
+    /// Counted from 1.
+    pub(super) line: usize,
+    /// Where its mark stands, in bytes.
+    pub(super) at: usize,
+    pub(super) is_ticked: bool,
+}
+
+/// What a box of a roadmap stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Phase(String),
+    Plan(String),
+    Other,
+}
+
 impl Roadmap {
     /// Reads a roadmap; whatever is not known is passed over.
     pub(super) fn of(text: &str) -> Self {
         let mut roadmap = Self::default();
         let mut known = HashSet::new();
         let file = Lines::of(text);
-        for line in file.lines.iter().filter(|line| line.hidden.is_none()) {
+        for (number, line) in (1..).zip(&file.lines).filter(|(_, line)| line.hidden.is_none()) {
             let found = checkbox(line.text);
             let ticked = found.and_then(|found| Some((found.is_ticked()?, found.words)));
             let item = || list_item(line.words()).map(|item| (false, item));
@@ -39,24 +60,71 @@ impl Roadmap {
             let Some((is_ticked, words)) = ticked.or_else(item).or_else(heading) else {
                 continue;
             };
+            let mut what = Shown::Other;
             if let Some(phase) = phase_words(words).filter(|(_, is_called_phase)| *is_called_phase) {
                 let phase = normal(phase.0);
                 if is_ticked {
                     roadmap.ticked_phases.insert(phase.clone());
                 }
                 if known.insert(phase.clone()) {
-                    roadmap.phases.push(phase);
+                    roadmap.phases.push(phase.clone());
+                    roadmap.lines.insert(phase.clone(), number);
                 }
+                what = Shown::Phase(phase);
             } else if let Some((id, title)) = plan_words(words) {
-                let entry = roadmap.plans.entry(id).or_default();
+                let entry = roadmap.plans.entry(id.clone()).or_default();
                 entry.is_ticked |= is_ticked;
                 entry.title = entry.title.take().or(title);
+                what = Shown::Plan(id);
+            }
+            if let Some(found) = found.filter(|found| matches!(found.mark, ' ' | 'x' | 'X' | '-' | '~')) {
+                roadmap.boxes.push(RoadmapBox { what, line: number, at: line.start + found.at, is_ticked });
             }
         }
         let what = file.never_closed();
         roadmap.unclosed = what.map(|what| (file.lines.len() + 1, what));
         roadmap
     }
+
+    /// Whether a plan is done by its own box, or by that of its phase where it has none.
+    pub(super) fn has_ticked(&self, id: &str) -> bool {
+        match self.plans.get(id) {
+            Some(entry) => entry.is_ticked,
+            None => self.ticked_phases.contains(phase_of(id)),
+        }
+    }
+
+    /// The boxes that are to be ticked or opened once these plans are so: their own, and those of phases with no plan left.
+    pub(super) fn marked(&self, marks: &HashMap<String, bool>) -> Vec<(&RoadmapBox, bool)> {
+        let of_plan = |one: &RoadmapBox| match &one.what {
+            Shown::Plan(id) => marks.get(id).copied(),
+            _ => None,
+        };
+        let touched: HashSet<&str> =
+            marks.iter().filter(|(_, done)| **done).map(|(id, _)| phase_of(id)).collect();
+        let mut open: HashSet<&str> = HashSet::new();
+        let mut listed: HashSet<&str> = HashSet::new();
+        for one in &self.boxes {
+            if let Shown::Plan(id) = &one.what {
+                listed.insert(phase_of(id));
+                if !of_plan(one).unwrap_or(one.is_ticked) {
+                    open.insert(phase_of(id));
+                }
+            }
+        }
+        let is_over =
+            |phase: &str| touched.contains(phase) && listed.contains(phase) && !open.contains(phase);
+        let mark = |one: &'_ RoadmapBox| match &one.what {
+            Shown::Phase(phase) => is_over(phase).then_some(true),
+            _ => of_plan(one),
+        };
+        self.boxes.iter().filter_map(|one| Some((one, mark(one)?))).collect()
+    }
+}
+
+/// The phase of a plan, both in their normal form.
+fn phase_of(id: &str) -> &str {
+    id.split_once('-').map_or("", |(phase, _)| phase)
 }
 
 /// The id and title in `01-02-PLAN.md — Title`, `**01-02: Title**`, `[01-02-PLAN.md](path): Title`.
@@ -104,7 +172,7 @@ impl<'a> Names<'a> {
         Self {
             plans: ids.map(|(at, plan)| (normal(&plan.id.name), [at])).collect(),
             phases,
-            finished: finished.iter().map(|id| normal(bare(id))).collect(),
+            finished: finished.iter().map(|path| finished_id(path)).collect(),
             roadmap,
         }
     }
@@ -112,8 +180,7 @@ impl<'a> Names<'a> {
     /// Whether a plan is done, by its summary or by the roadmap.
     pub(super) fn is_done(&self, id: &str) -> bool {
         let id = normal(id);
-        let listed = self.roadmap.plans.get(&id);
-        listed.is_some_and(|entry| entry.is_ticked) || self.finished.contains(&id)
+        self.finished.contains(&id) || self.roadmap.has_ticked(&id)
     }
 
     /// What a name stands for in a plan of this phase.
@@ -158,6 +225,11 @@ impl<'a> Names<'a> {
             None => Named::Unknown,
         }
     }
+}
+
+/// The id of the plan that a summary belongs to, given its path without `-SUMMARY.md`, in normal form.
+pub(super) fn finished_id(path: &str) -> String {
+    PlanId::of(path, None, None).map_or_else(|| normal(bare(path)), |id| normal(&id.name))
 }
 
 /// The name without directories, kind of file and the word `Plan`.

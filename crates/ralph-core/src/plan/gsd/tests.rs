@@ -133,7 +133,7 @@ fn a_whole_plan() {
     assert_eq!(draft.tasks[3].title, "Checkpoint: The page");
     let notes: Vec<_> =
         draft.notes.iter().map(|note| (note.line, note.text.contains("01-02-PLAN.md"))).collect();
-    assert_eq!(notes, [(44, true), (50, true)]);
+    assert_eq!(notes, [(58, true), (44, true), (50, true)]);
 }
 
 #[test]
@@ -185,6 +185,66 @@ fn finished_plans_are_done_with_their_parts() {
 }
 
 #[test]
+fn finished_plans_are_passed_over_whatever_they_look_like() {
+    let plans = vec![
+        file("01-01-PLAN.md", "wave: 1", "<objective>never closed"),
+        file("01-02-PLAN.md", "status: complete", "## Tasks\n### Task 1: a\nb\n"),
+        ("02-01-PLAN.md".to_owned(), "# Plan\n**Status:** Complete\n\n## Tasks\n### 1. a\nb\n".to_owned()),
+        ("02-02-PLAN.md".to_owned(), "# Plan\n## Tasks\n### 1. a\n- [x] b\n".to_owned()),
+        file("03-01-PLAN.md", "wave: 1", "<objective>a</objective>"),
+    ];
+    let files = GsdFiles { plans, finished: vec!["x/01-01".to_owned()], ..GsdFiles::default() };
+    let draft = draft(&with_roadmap(files, "- [x] Phase 3: a\n"));
+    assert!(draft.tasks.iter().all(|task| task.done), "{draft:?}");
+    assert_eq!(names(&draft), ["01-02", "01-02/1", "02-01", "02-01/1", "02-02", "02-02/1", "03-01"]);
+}
+
+#[test]
+fn plans_in_plain_markdown_have_their_tasks_under_headings() {
+    let body = "# Plan 19-01: Launcher\n\n## Goal\nLaunch it.\n\n## Tasks\n\n### 1. Create `A`\n```\n# no heading\n```\n\
+        - **Verify:** `npm test`\n\n#### Why\nBecause.\n\n### Task 2 — Use it\nLook.\n- **Verify:** look again\n\n## Done\n- [ ] all\n";
+    let files =
+        GsdFiles { plans: vec![("19-01-PLAN.md".to_owned(), body.to_owned())], ..GsdFiles::default() };
+    let draft = draft(&files);
+    let found: Vec<_> = draft
+        .tasks
+        .iter()
+        .map(|task| (task.name.as_str(), task.title.as_str(), task.verify.as_deref()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("19-01", "Launch it", None),
+            ("19-01/1", "Create `A`", Some("npm test")),
+            ("19-01/2", "Use it", None)
+        ]
+    );
+    assert!(draft.tasks[1].description.ends_with("#### Why\nBecause."));
+    assert_eq!(draft.tasks[2].after, ["19-01/1"]);
+    let lines: Vec<_> = draft.notes.iter().map(|note| note.line).collect();
+    assert_eq!(lines, [22, 17]);
+}
+
+#[test]
+fn boxes_of_the_roadmap_that_stay_open_are_noted() {
+    let person = "<objective>a</objective><task type=\"checkpoint:human-verify\"><name>a</name></task>\n<task><name>b</name></task>";
+    let plans = vec![
+        file("01-01-PLAN.md", "wave: 1", "<objective>a</objective>"),
+        file("02-01-PLAN.md", "wave: 1", person),
+        file("02-02-PLAN.md", "wave: 2", "<objective>a</objective>"),
+    ];
+    let files = GsdFiles { plans, ..GsdFiles::default() };
+    let roadmap = "- [ ] Phase 1: a\n- [ ] Phase 2: b\n- [ ] Phase 3: c\n- [ ] 01-01\n- [ ] 02-01\n- [ ] 02-02\n- [ ] 02-03\n- [ ] d\n## Phase 4\n";
+    let draft = draft(&with_roadmap(files, roadmap));
+    let lines: Vec<_> =
+        draft.notes.iter().filter(|note| note.text.contains("ROADMAP")).map(|note| note.line).collect();
+    assert_eq!(lines, [2, 3, 5, 6, 7, 8, 9]);
+    let person: Vec<_> =
+        draft.tasks.iter().filter(|task| task.for_person).map(|task| task.name.as_str()).collect();
+    assert_eq!(person, ["02-01/1"]);
+}
+
+#[test]
 fn no_plans_are_told() {
     let draft = draft(&GsdFiles::default());
     assert_eq!((draft.tasks.len(), draft.notes.len()), (0, 1));
@@ -213,7 +273,6 @@ fn all_problems_come_at_once_in_order() {
             ("a/1-1-PLAN.md", 1),
             ("a/x y-PLAN.md", 1),
             ("b-01/02-01-PLAN.md", 2),
-            ("b-01/02-01-PLAN.md", 3),
             ("b-01/02-01-PLAN.md", 3),
             ("b-01/02-01-PLAN.md", 6),
         ],

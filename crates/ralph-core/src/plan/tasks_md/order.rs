@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Words;
 use crate::plan::Note;
-use crate::plan::graph::cycles;
+use crate::plan::graph::{cycles, sequence};
 use crate::plan::key::item_key;
 use crate::plan::outline::Item;
 use crate::text::Pattern;
@@ -175,32 +175,6 @@ impl<'o, 'a> Order<'o, 'a> {
         self.depends.iter_mut().for_each(Vec::clear);
     }
 
-    /// The tasks in file order, but each behind those that it depends on.
-    fn sequence(&self) -> Vec<usize> {
-        let edges = self.edges();
-        let mut sequence = Vec::with_capacity(edges.len());
-        let mut is_placed = vec![false; edges.len()];
-        let mut path: Vec<(usize, std::slice::Iter<'_, usize>)> = Vec::new();
-        for start in 0..edges.len() {
-            if !is_placed[start] {
-                path.push((start, edges[start].iter()));
-            }
-            while let Some((at, left)) = path.last_mut() {
-                match left.next() {
-                    Some(other) if is_placed[*other] => {}
-                    Some(other) => path.push((*other, edges[*other].iter())),
-                    None => {
-                        if !std::mem::replace(&mut is_placed[*at], true) {
-                            sequence.push(*at);
-                        }
-                        path.pop();
-                    }
-                }
-            }
-        }
-        sequence
-    }
-
     /// Each task waits for the group before its own. Fixes have no place in this order, and wholes are done with their parts. Nothing waits
     /// for what is optional.
     fn by_order(&self, fix_of: &[Option<usize>]) -> Vec<Vec<usize>> {
@@ -213,7 +187,7 @@ impl<'o, 'a> Order<'o, 'a> {
         let mut group: Vec<usize> = Vec::new();
         let mut group_phase = None;
         let in_order = |at: &usize| fix_of[*at].is_none() && !is_whole[*at];
-        for at in self.sequence().into_iter().filter(in_order) {
+        for at in sequence(&self.edges()).into_iter().filter(in_order) {
             let item = &self.items[at];
             if item.is_optional {
                 let is_around = |other: &usize| self.is_within(at, *other);

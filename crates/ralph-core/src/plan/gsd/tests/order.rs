@@ -95,12 +95,26 @@ fn what_is_done_and_gone_is_no_problem() {
 fn cycles_are_problems() {
     let found = problems(&small(&[
         ("01-01-PLAN.md", "wave: 1\ndepends_on: [01-02]"),
-        ("01-02-PLAN.md", "wave: 2"),
+        ("01-02-PLAN.md", "wave: 2\ndepends_on: [01-01]"),
         ("02-01-PLAN.md", "wave: 1\ndepends_on: [02-01]"),
     ]));
     assert_eq!(found.len(), 2);
     assert_eq!((found[0].path.as_str(), found[0].line), ("01-01-PLAN.md", 3));
     assert!(found[0].expected.contains("01-01 → 01-02 → 01-01"));
+}
+
+#[test]
+fn waves_and_phases_never_contradict_what_a_plan_names() {
+    let draft = draft(&small(&[
+        ("01-01-PLAN.md", "wave: 1\ndepends_on: [01-02]"),
+        ("01-02-PLAN.md", "wave: 2\ndepends_on: [02-01]"),
+        ("01-03-PLAN.md", "wave: 1\ndepends_on: [09-09]"),
+        ("02-01-PLAN.md", "wave: 1"),
+    ]));
+    let after = |name| task(&draft, name).after.join(",");
+    assert_eq!((after("01-01"), after("01-02")), ("01-02".to_owned(), "02-01".to_owned()));
+    assert_eq!((after("01-03"), after("02-01")), (String::new(), String::new()));
+    assert!(draft.notes[0].text.contains("09-09"));
 }
 
 #[test]
