@@ -16,8 +16,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use crate::text::Pattern;
 
 pub(crate) use inline::{
-    Checkbox, as_code, atx_heading, bullet, bulleted, checkbox, code_only, codes, indent, is_rule,
-    leading_code, list_item, longest_backticks, numbered, spans, without_comments, without_emphasis,
+    Checkbox, as_code, atx_heading, bullet, bulleted, checkbox, code_only, indent, is_rule, leading_code,
+    list_item, longest_backticks, numbered, spans, without_comments, without_emphasis,
 };
 pub(crate) use splice::{Insertion, Spacing, commonest_line_end};
 

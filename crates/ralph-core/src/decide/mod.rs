@@ -21,5 +21,6 @@ pub use outlook::{Blocker, HeldUp, Outlook, Waiter, covered, held_up, outlook, u
 pub use retry::{Availability, Outage, Turn, backoff, next_agent};
 pub use settle::{Circumstances, GivenUp, Policy, Settled, Standing, settle};
 pub use verdict::{
-    NOT_COMMITTED, claims_done, error_type_of, gave_no_signal, lost_verdict, only_signal_missing, parent_verdict, verdict,
+    NOT_COMMITTED, claims_done, error_type_of, gave_no_signal, lost_verdict, only_signal_missing,
+    parent_verdict, verdict,
 };

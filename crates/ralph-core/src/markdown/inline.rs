@@ -195,10 +195,6 @@ pub(crate) fn longest_backticks(text: &str) -> usize {
     backticks(text).map(|run| run.len()).max().unwrap_or(0)
 }
 
-pub(crate) fn codes(text: &str) -> Vec<&str> {
-    spans(text).into_iter().map(|span| span.content).collect()
-}
-
 /// The code that a text begins with, and what stands after it.
 pub(crate) fn leading_code(text: &str) -> Option<(&str, &str)> {
     let first = spans(text).into_iter().next()?;

@@ -164,6 +164,10 @@ fn boxes_of_items() {
     }
 }
 
+fn codes(text: &str) -> Vec<&str> {
+    spans(text).into_iter().map(|span| span.content).collect()
+}
+
 #[test]
 fn emphasis_and_code() {
     for (text, bare) in [

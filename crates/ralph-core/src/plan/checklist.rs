@@ -52,7 +52,7 @@ pub fn read(text: &str, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<Pro
         mark: Some(item.mark.at..item.mark.at + 1),
         ..fields.task
     };
-    let mut tasks: Vec<DraftTask> = items.iter().zip(read).zip(after).map(task).collect();
+    let tasks: Vec<DraftTask> = items.iter().zip(read).zip(after).map(task).collect();
     note_open_parts(&tasks, items, &mut notes);
     notes.sort_by_key(|note| note.line);
     Ok(Draft { tasks, notes })

@@ -16,10 +16,10 @@ use std::ops::Range;
 use jsonc_parser::ast::{Array, Object, Value};
 use jsonc_parser::common::Ranged;
 
-use super::outline::made_up_name;
 use super::command::{self, CanRun, Directory};
 use super::graph::refuse_cycles;
 use super::json::{Document, text_of};
+use super::outline::made_up_name;
 use super::text::{one_line, paragraphs};
 use super::{Draft, DraftTask, Format, Note, Problem, key};
 use crate::markdown::list_item;

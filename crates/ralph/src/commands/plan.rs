@@ -13,8 +13,8 @@ use ralph_core::exit::RunExit;
 use ralph_core::files::write_whole;
 use ralph_core::gate::{self, Gate, GateResult};
 use ralph_core::model::{GateOutcome, Outcome, RunId, Status};
-use ralph_core::plan::review::{Finding, GateNow, Severity, check, plan_in};
 use ralph_core::plan::import::{self, TASKS_MD};
+use ralph_core::plan::review::{Finding, GateNow, Severity, check, plan_in};
 use ralph_core::plan::{Draft, DraftTask, Format};
 use ralph_core::store::Scope;
 use ralph_core::text::{mask_secrets, one_line};
@@ -170,9 +170,7 @@ fn plan(dir: Option<&Path>, args: &Args) -> CommandResult {
 
 fn goal(dir: Option<&Path>, args: &Args) -> Result<String, CommandError> {
     let text = match (&args.file, &args.goal) {
-        (Some(file), _) => {
-            String::from_utf8_lossy(&input::file(dir, file)?).into_owned()
-        }
+        (Some(file), _) => String::from_utf8_lossy(&input::file(dir, file)?).into_owned(),
         (None, Some(goal)) => input::argument(goal.clone(), "the goal")?,
         (None, None) => String::new(),
     };
