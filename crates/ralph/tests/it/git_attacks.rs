@@ -382,7 +382,11 @@ fn a_repository_that_git_can_no_longer_use_is_nobodys_failure() {
         ("git config core.bare true", "must be run in a work tree", "git status"),
         ("git config core.worktree /", "its working tree is now /", "git status"),
         ("git config core.repositoryformatversion 99", "99", "git status"),
-        ("rm .git/config; ln -s config .git/config", "git cannot read its configuration", "git config --list"),
+        (
+            "rm .git/config; ln -s config .git/config",
+            "git cannot read its configuration",
+            "git config --list",
+        ),
         ("rm .git/config; mkdir .git/config", ".git/config is not a regular file", "restore the original"),
         ("mv .git/index ..; ln -s ../../index .git/index", ".git/index is not a regular file", "git reset"),
         ("rm .git/index; ln -s /etc/passwd .git/index", ".git/index is not a regular file", "git reset"),
