@@ -54,7 +54,6 @@ impl GitSettings {
     }
 }
 
-/// The tree before an attempt.
 pub(super) struct TreeBefore {
     pub snapshot: Option<Snapshot>,
     /// The branch the attempt is to stay on, where that matters.

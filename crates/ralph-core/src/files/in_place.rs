@@ -15,7 +15,6 @@ use super::open::{Limit, Links, open_as, read_all};
 /// Bytes on each side of a box that must be as they were.
 const AROUND: usize = 24;
 
-/// Whether boxes were ticked in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InPlace {
     Written,

@@ -20,7 +20,6 @@ pub use open::{Limit, Links, RealPaths, Refused, open, read, read_text, resolve}
 pub(crate) use open::{create_anew, open_as, read_all, refuse_irregular};
 pub use swap::{Cleared, Swap, recover, unguessable};
 
-/// Between two looks at a lock.
 const NAP: Duration = Duration::from_millis(2);
 
 /// How the names of files begin that are being written.
@@ -78,11 +77,12 @@ fn prefix() -> &'static str {
 /// What a text looks like, in a few characters: FNV-1a, for what is stored must mean the same to every build.
 #[must_use]
 pub fn digest(text: &str) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in text.bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    format!("{hash:016x}")
+    format!("{:016x}", fnv(text.as_bytes()))
+}
+
+pub(crate) fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// The same for large texts: eight bytes at a time.
@@ -94,7 +94,6 @@ pub fn quick_digest(text: &str) -> String {
 /// Enough to see that a file is another one: when it was written, and how long it is; none where there is none.
 pub type Stamp = Option<(SystemTime, u64)>;
 
-/// How a file looks on the disk.
 #[must_use]
 pub fn stamp(path: &Path) -> Stamp {
     let meta = std::fs::metadata(path).ok()?;

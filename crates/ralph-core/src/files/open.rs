@@ -40,13 +40,11 @@ impl Limit {
     }
 }
 
-/// Why a file that is there is not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// Reading it could block, or never end.
     #[error("not a regular file but {0}; move it away")]
     NotRegular(&'static str),
-    /// Reading it would take too much memory.
     #[error("larger than {} MiB, the most Ralph reads of such a file; shorten it or move it away", .0.mib)]
     TooLarge(Limit),
     /// Where it leads changed since the run began.
@@ -58,7 +56,6 @@ pub enum Refused {
     /// A link was put in its place at this very moment.
     #[error("a symbolic link, which Ralph does not follow here; replace it with the file itself")]
     Link,
-    /// A link that leads nowhere.
     #[error("a broken symbolic link")]
     Dangling,
     /// It is not where Ralph keeps such files.
@@ -222,7 +219,6 @@ pub struct RealPaths {
 }
 
 impl RealPaths {
-    /// Remembers where these lead now.
     pub fn remember(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
         for path in paths {
             let real = resolve(&path).ok();

@@ -34,7 +34,6 @@ pub struct Swap<'a> {
     kept: Vec<Kept>,
 }
 
-/// How the clean-up after an exchange went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cleared {
     /// The file holds what was put there.
@@ -45,7 +44,6 @@ pub enum Cleared {
     StillOpen,
 }
 
-/// A text that was swapped out.
 #[derive(Debug)]
 struct Kept {
     path: PathBuf,

@@ -7,10 +7,8 @@ use super::paths::RepoPath;
 use super::{Git, GitError};
 use crate::text::{code_line, one_line};
 
-/// How many files a message names.
 const MOST_NAMED: usize = 20;
 
-/// How the branch came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BranchOutcome {
     Already,

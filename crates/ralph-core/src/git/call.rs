@@ -57,14 +57,12 @@ const RALPH: [(&str, &str); 4] = [
     ("GIT_COMMITTER_EMAIL", "ralph@localhost"),
 ];
 
-/// How long git may take.
 #[derive(Clone, Debug)]
 pub struct GitLimits {
     /// A call that only reads. Repositories with a large index, and those where a call took long before, get more.
     pub query: Duration,
     /// A call that writes an index, objects, references or files; it may run the filters of the repository.
     pub change: Duration,
-    /// Whether Ralph was told to stop.
     pub interrupt: Interrupt,
 }
 
@@ -78,10 +76,8 @@ impl Default for GitLimits {
     }
 }
 
-/// What a call does, which decides how long it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallKind {
-    /// It only reads.
     Query,
     Change,
     /// It is part of the one real commit: it may take this long, and runs hooks and filters as they are now.
@@ -169,7 +165,6 @@ pub(super) struct Call<'r> {
     repository: &'r Repository,
     kind: CallKind,
     dir: PathBuf,
-    /// How messages name the call.
     name: String,
     config: Vec<String>,
     args: Vec<OsString>,
@@ -177,7 +172,6 @@ pub(super) struct Call<'r> {
     input: Option<Vec<u8>>,
 }
 
-/// What git printed and how it ended.
 #[derive(Debug)]
 pub(super) struct Output {
     /// None if a signal ended it.
@@ -246,7 +240,6 @@ impl<'r> Call<'r> {
         self
     }
 
-    /// With another index than the repository's.
     pub(super) fn index(mut self, index: &Path) -> Self {
         self.env.push((INDEX_FILE.into(), index.into()));
         self
@@ -269,7 +262,6 @@ impl<'r> Call<'r> {
         self
     }
 
-    /// What it printed, if it succeeded.
     pub(super) fn run(self) -> Result<Vec<u8>, GitError> {
         let name = self.name.clone();
         self.output()?.succeeded(name)
@@ -332,7 +324,6 @@ impl<'r> Call<'r> {
         command
     }
 
-    /// Runs it to its end, or to the end of its time.
     fn spawn(mut self, stdout: Stdio) -> Result<Output, GitError> {
         let stdin = match self.input.take() {
             None => Stdio::null(),
@@ -417,7 +408,6 @@ struct CallWatch<'c> {
     waiting_for: Option<Option<String>>,
     /// When a signal to stop was first seen.
     told_to_stop: Option<Instant>,
-    /// Raised to end the call.
     stop: Interrupt,
     group: Option<Pid>,
     stdout: Vec<u8>,

@@ -40,7 +40,6 @@ pub struct CommitOrder<'a> {
     pub now: Option<&'a Snapshot>,
     pub message: &'a str,
     pub env: Vec<(String, OsString)>,
-    /// How long it may take, hooks included.
     pub timeout: Duration,
     /// How long it has after TERM.
     pub grace: Duration,
@@ -61,7 +60,6 @@ pub struct CommitOutcome {
     pub tree_after: Option<Snapshot>,
 }
 
-/// Who looks on while a commit is made.
 pub trait CommitWatch {
     /// Called many times a second.
     fn tick(&mut self);
@@ -79,7 +77,6 @@ impl<F: FnMut()> CommitWatch for F {
     }
 }
 
-/// The commit that HEAD is at.
 struct HeadCommit {
     hash: String,
     tree: String,
@@ -89,7 +86,6 @@ struct HeadCommit {
     files: BTreeSet<RepoPath>,
 }
 
-/// Which paths a commit takes and which it leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {
     /// Paths of the project, as they are in the working tree.
@@ -279,22 +275,20 @@ impl Git {
             false => repository.differences(head, Some(&hash)).unwrap_or_else(|_| paths.clone()),
         };
         let copied = original.filter(|_| is_on_head && !is_staged && head.is_some());
-        let installed = match copied {
-            Some(original) => repository.install_index_over(original, &index.path()),
-            None => Ok(false),
-        };
-        // Where no hook ran and nothing else was staged, the commit took its files and left all others as they were.
-        let is_known = matches!(installed, Ok(true))
-            && committed == taken
-            && dropped.is_empty()
-            && now.dirty.values().all(|state| state.submodule.is_none())
-            && !repository.has_hooks();
-        let tree_after =
-            is_known.then(|| now.after_commit(&hash, &choice.paths, repository.index_identity()));
-        let updated = match installed {
-            Ok(false) => self.update_index(head, &committed, &paths, order.run_start),
-            installed => installed.map(drop),
-        };
+        let (mut tree_after, mut updated) = (None, Ok(()));
+        let installed = copied.map(|original| repository.install_index_over(original, &index.path()));
+        match installed.transpose().map(Option::flatten) {
+            Ok(Some(installed)) => {
+                // Where no hook ran, the commit took its files and left all others as they were.
+                let is_known = committed == taken
+                    && dropped.is_empty()
+                    && now.dirty.values().all(|state| state.submodule.is_none())
+                    && !repository.has_hooks();
+                tree_after = is_known.then(|| now.after_commit(&hash, &choice.paths, installed));
+            }
+            Ok(None) => updated = self.update_index(head, &committed, &paths, order.run_start),
+            Err(error) => updated = Err(error),
+        }
         warnings.extend(
             updated
                 .err()
@@ -335,7 +329,6 @@ impl Git {
         (programs.into_iter().map(|one| one.name).collect(), fix)
     }
 
-    /// Runs `git commit` with an index.
     fn run_commit(
         &self,
         index: &Index<'_>,

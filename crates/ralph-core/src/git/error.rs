@@ -26,25 +26,12 @@ pub enum GitError {
     Locked(PathBuf),
     /// `git commit` failed: a hook, a signature.
     #[error("the commit failed: {message}")]
-    CommitFailed {
-        message: String,
-        /// The end of what git and the hooks printed.
-        output: String,
-    },
+    CommitFailed { message: String, output: String },
     #[error("the commit timed out after {}", crate::text::duration(*limit))]
-    CommitTimedOut {
-        limit: Duration,
-        /// The end of what git and the hooks printed.
-        output: String,
-    },
+    CommitTimedOut { limit: Duration, output: String },
     /// A hook did it, or the system for want of memory.
     #[error("git commit was killed by signal {signal}")]
-    CommitKilled {
-        signal: i32,
-        /// The end of what git and the hooks printed.
-        output: String,
-    },
-    /// Ralph was told to stop while git ran.
+    CommitKilled { signal: i32, output: String },
     #[error("git was interrupted")]
     Interrupted,
     #[error(transparent)]
@@ -57,13 +44,7 @@ pub enum GitError {
     BranchInTheWay { branch: String, files: Vec<String> },
     /// Nothing was rolled back, because it would not have been safe.
     #[error("nothing was rolled back: {why}; the attempt's work is also saved at {reference}{}", before(.kept))]
-    RollbackRefused {
-        why: String,
-        /// Where the attempt's work was saved.
-        reference: String,
-        /// Where the state before the attempt is.
-        kept: Option<String>,
-    },
+    RollbackRefused { why: String, reference: String, kept: Option<String> },
     #[error("the rollback is incomplete: {why}; the attempt's work is saved at {reference}{}", before(.kept))]
     RollbackIncomplete { why: String, reference: String, kept: Option<String> },
 }
@@ -72,12 +53,7 @@ pub enum GitError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GitFault {
     #[error("git {command} timed out after {} s{}", .after.as_secs(), because(.waiting_for))]
-    TimedOut {
-        command: String,
-        after: Duration,
-        /// What it was waiting for, as far as that is known.
-        waiting_for: Option<String>,
-    },
+    TimedOut { command: String, after: Duration, waiting_for: Option<String> },
     #[error("{} is not a regular file, so Ralph does not run git", line(.0))]
     NotRegular(PathBuf),
     #[error("git's index {} is missing: git would treat every file as deleted", code_line(&.0.display().to_string(), 300))]
@@ -109,7 +85,6 @@ fn before(kept: &Option<String>) -> String {
     }
 }
 
-/// A path as a word of a shell command.
 pub(super) fn path_word(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }

@@ -13,10 +13,8 @@ use super::repository::{IndexFile, Repository, Scratch};
 /// How long somebody else's lock on the index is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 const NAP: Duration = Duration::from_millis(50);
-/// The mode of a submodule's entry.
 pub(super) const GITLINK: &str = "160000";
 
-/// An entry of an index or a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// In octal; `0` removes the path.
@@ -109,7 +107,6 @@ impl<'r> Index<'r> {
         self.dir.path().join("index")
     }
 
-    /// A call of git that uses this index.
     pub(super) fn call(&self, args: &[&str]) -> Call<'r> {
         let call = Call::new(self.repository, self.kind, args).index(&self.path());
         // Parts of a split index could be removed by others.

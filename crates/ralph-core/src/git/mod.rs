@@ -45,10 +45,8 @@ use repository::Repository;
 /// Paths that are Ralph's own and never count as an attempt's work.
 const OWN: [&str; 2] = [".ralph/", ".ralph.toml"];
 
-/// A project inside a git repository.
 #[derive(Clone, Debug)]
 pub struct Git {
-    /// The directory the project works in.
     dir: PathBuf,
     /// That directory below the repository's root, with a slash at the end; empty at the root.
     prefix: Vec<u8>,
@@ -147,7 +145,6 @@ impl Git {
         self
     }
 
-    /// The branch, or the commit where HEAD is detached.
     pub fn branch(&self) -> Option<String> {
         let name = match self.repository.branch().ok()? {
             Some(full) => full.strip_prefix("refs/heads/").unwrap_or(&full).to_owned(),
@@ -190,7 +187,6 @@ impl Git {
         (!own).then_some(path)
     }
 
-    /// A path of the project from the repository's root.
     fn rooted(&self, path: &[u8]) -> RepoPath {
         [self.prefix.as_slice(), path].concat()
     }

@@ -1,7 +1,6 @@
 //! What stands in the way of what Ralph is to do with git, checked before a run begins.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use super::error::{SET_IDENTITY, remove_lock};
 use super::repository::Repository;
@@ -19,18 +18,12 @@ pub struct Wants<'w> {
     pub branch: Option<&'w str>,
 }
 
+/// Something that is in the way, and what a person does about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// A merge or the like waits for somebody to finish it.
-    Unfinished(Unfinished),
-    BranchName(String),
-    /// Git does not know who commits.
-    NoIdentity {
-        /// Git's own message.
-        said: String,
-    },
-    /// Somebody holds the index, or died holding it.
-    Locked(PathBuf),
+pub struct Obstacle {
+    message: String,
+    fix: String,
+    weight: Weight,
 }
 
 /// What an obstacle does to a run.
@@ -44,43 +37,21 @@ pub enum Weight {
 
 impl Obstacle {
     pub fn weight(&self) -> Weight {
-        match self {
-            Self::Unfinished(_) | Self::BranchName(_) | Self::NoIdentity { .. } => Weight::Stops,
-            Self::Locked(_) => Weight::Hinders,
-        }
+        self.weight
     }
 
     pub fn fix(&self) -> String {
-        match self {
-            Self::Unfinished(unfinished) => {
-                format!("finish it, or run `{}`", unfinished.aborted_by())
-            }
-            Self::BranchName(_) => "fix branch under [git] in .ralph.toml".to_owned(),
-            Self::NoIdentity { .. } => SET_IDENTITY.to_owned(),
-            Self::Locked(lock) => remove_lock(lock),
-        }
+        self.fix.clone()
+    }
+
+    fn stops(message: String, fix: impl Into<String>) -> Self {
+        Self { message, fix: fix.into(), weight: Weight::Stops }
     }
 }
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unfinished(unfinished) => write!(
-                f,
-                "{unfinished} is in progress in this working tree: Ralph cannot commit, roll back or switch \
-                 branches"
-            ),
-            Self::BranchName(name) => {
-                let name = one_line(name, 100);
-                write!(f, "[git] branch: {name:?} is not a valid branch name")
-            }
-            Self::NoIdentity { said } => write!(f, "git has no author identity: {said}"),
-            Self::Locked(lock) => write!(
-                f,
-                "git's index is locked: {} exists; a git process is running, or crashed",
-                one_line(&lock.display().to_string(), 300)
-            ),
-        }
+        f.write_str(&self.message)
     }
 }
 
@@ -92,19 +63,36 @@ impl Git {
         }
         let repository = self.repository()?;
         let mut found = Vec::new();
-        found.extend(Unfinished::find(&repository.git_dir).map(Obstacle::Unfinished));
+        if let Some(unfinished) = Unfinished::find(&repository.git_dir) {
+            let message = format!(
+                "{unfinished} is in progress in this working tree: Ralph cannot commit, roll back or switch \
+                 branches"
+            );
+            found.push(Obstacle::stops(message, format!("finish it, or run `{}`", unfinished.aborted_by())));
+        }
         if let Some(name) = wants.branch
             && !self.is_branch_name(name)?
         {
-            found.push(Obstacle::BranchName(name.to_owned()));
+            let message = format!("[git] branch: {:?} is not a valid branch name", one_line(name, 100));
+            found.push(Obstacle::stops(message, "fix branch under [git] in .ralph.toml"));
         }
-        if wants.commits {
-            let missing = repository.missing_identity()?;
-            found.extend(missing.map(|said| Obstacle::NoIdentity { said }));
+        if wants.commits
+            && let Some(said) = repository.missing_identity()?
+        {
+            found.push(Obstacle::stops(GitError::NoIdentity(said).to_string(), SET_IDENTITY));
         }
         repository.remove_stale_lock();
-        let lock = Some(repository.lock_path()).filter(|lock| lock.exists());
-        found.extend(lock.map(Obstacle::Locked));
+        let lock = repository.lock_path();
+        if lock.exists() {
+            let name = one_line(&lock.display().to_string(), 300);
+            found.push(Obstacle {
+                message: format!(
+                    "git's index is locked: {name} exists; a git process is running, or crashed"
+                ),
+                fix: remove_lock(&lock),
+                weight: Weight::Hinders,
+            });
+        }
         Ok(found)
     }
 }
@@ -159,10 +147,15 @@ mod tests {
         let wants = Wants { branch: Some("bad..name"), ..ALL };
         let found = git.obstacles(wants).unwrap();
         assert_eq!(found.len(), 4, "{found:?}");
-        assert_eq!(found[0], Obstacle::Unfinished(Unfinished::Merge));
-        assert_eq!(found[1], Obstacle::BranchName("bad..name".into()));
-        assert!(matches!(found[2], Obstacle::NoIdentity { .. }), "{found:?}");
-        assert!(matches!(found[3], Obstacle::Locked(_)), "{found:?}");
+        for (obstacle, words, fix) in [
+            (&found[0], "a merge is in progress", "git merge --abort"),
+            (&found[1], "\"bad..name\" is not a valid branch name", ".ralph.toml"),
+            (&found[2], "git has no author identity: ", "git config user.email"),
+            (&found[3], ".git/index.lock exists", "rm "),
+        ] {
+            let message = obstacle.to_string();
+            assert!(message.contains(words) && obstacle.fix().contains(fix), "{obstacle:?}");
+        }
         let weights: Vec<Weight> = found.iter().map(Obstacle::weight).collect();
         assert_eq!(weights, [Weight::Stops, Weight::Stops, Weight::Stops, Weight::Hinders]);
         assert_eq!(git.obstacles(Wants::default()).unwrap(), []);
@@ -177,26 +170,5 @@ mod tests {
         assert_eq!(reason(said), "unable to auto-detect email");
         assert_eq!(reason("error: odd\n\n"), "error: odd");
         assert_eq!(reason(" \n"), "no reason given");
-    }
-
-    #[test]
-    fn every_obstacle_says_what_mends_it() {
-        let said = "no email was given".to_owned();
-        for (obstacle, words, fix) in [
-            (Obstacle::Unfinished(Unfinished::Rebase), "a rebase is in progress", "git rebase --abort"),
-            (Obstacle::BranchName("a\nb".into()), "not a valid branch name", ".ralph.toml"),
-            (Obstacle::NoIdentity { said }, "no email was given", "git config user.email"),
-            (
-                Obstacle::Locked("/a b/.git/index.lock".into()),
-                "/a b/.git/index.lock exists",
-                "rm '/a b/.git/index.lock'",
-            ),
-        ] {
-            let message = obstacle.to_string();
-            assert!(message.contains(words), "{message}");
-            assert!(!message.contains('\n'), "{message}");
-            let given = obstacle.fix();
-            assert!(given.contains(fix), "{given}");
-        }
     }
 }

@@ -38,9 +38,7 @@ const STALE: Duration = Duration::from_secs(1);
 /// A repository, and what all calls of git in it share.
 #[derive(Debug)]
 pub(super) struct Repository {
-    /// The root of the working tree, without links in it.
     pub(super) top: PathBuf,
-    /// Git's directory of this working tree.
     pub(super) git_dir: PathBuf,
     /// Git's directory of all working trees of the repository.
     pub(super) shared_dir: PathBuf,
@@ -86,12 +84,10 @@ impl Repository {
         })
     }
 
-    /// A call that only reads.
     pub(super) fn query(&self, args: &[&str]) -> Call<'_> {
         Call::new(self, CallKind::Query, args)
     }
 
-    /// A call that writes.
     pub(super) fn change(&self, args: &[&str]) -> Call<'_> {
         Call::new(self, CallKind::Change, args)
     }
@@ -157,7 +153,6 @@ impl Repository {
         Ok(revisions.map(|_| lines.next().filter(is_object).map(str::to_owned)))
     }
 
-    /// The commit a revision names.
     pub(super) fn commit_at(&self, revision: &str) -> Result<Option<String>, GitError> {
         let [commit] = self.resolve([revision])?;
         Ok(commit)
@@ -165,7 +160,8 @@ impl Repository {
 
     /// A directory for temporary files; beside git's own, where a rename is enough.
     pub(super) fn scratch(&self) -> Result<Scratch, GitError> {
-        let made = tempfile::Builder::new().prefix("ralph-").tempdir_in(&self.git_dir).and_then(|dir| {
+        let prefix = format!("ralph-{}-", std::process::id());
+        let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(&self.git_dir).and_then(|dir| {
             let lock = Lock::within(&dir.path().join(SCRATCH_LOCK), Duration::ZERO)?;
             Ok(Scratch { dir, _lock: lock })
         });
@@ -174,10 +170,6 @@ impl Repository {
 
     pub(super) fn index_path(&self) -> PathBuf {
         self.git_dir.join("index")
-    }
-
-    pub(super) fn index_identity(&self) -> Option<IndexIdentity> {
-        IndexIdentity::of(&self.index_path())
     }
 
     /// Whether git's directory has what git looks for in one.
@@ -260,19 +252,23 @@ impl Repository {
         }
     }
 
-    /// Replaces the repository's index; none removes it.
     pub(super) fn install_index(&self, new: Option<&Path>) -> Result<(), GitError> {
         let _lock = self.lock_index()?;
         self.replace_index(new)
     }
 
-    /// The same, unless somebody wrote the index since it was read; whether it was replaced.
-    pub(super) fn install_index_over(&self, old: &IndexFile, new: &Path) -> Result<bool, GitError> {
+    /// The same, unless somebody wrote the index since it was read; the new index, where it was replaced.
+    pub(super) fn install_index_over(
+        &self,
+        old: &IndexFile,
+        new: &Path,
+    ) -> Result<Option<IndexIdentity>, GitError> {
         let _lock = self.lock_index()?;
         if IndexIdentity::of(&self.index_path()) != Some(old.identity) {
-            return Ok(false);
+            return Ok(None);
         }
-        self.replace_index(Some(new)).map(|()| true)
+        self.replace_index(Some(new))?;
+        Ok(IndexIdentity::of(&self.index_path()))
     }
 
     fn replace_index(&self, new: Option<&Path>) -> Result<(), GitError> {
@@ -305,7 +301,6 @@ impl Scratch {
     }
 }
 
-/// The index's lock, until it is dropped.
 struct IndexLock(PathBuf);
 
 impl Drop for IndexLock {
@@ -314,7 +309,6 @@ impl Drop for IndexLock {
     }
 }
 
-/// An index as it was on the disk.
 #[derive(Clone)]
 pub(super) struct IndexFile {
     pub(super) bytes: Vec<u8>,
@@ -362,7 +356,6 @@ impl IndexFile {
     }
 }
 
-/// The beginning of a regular file.
 fn read_start(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = open(path, Links::Follow)?;
@@ -370,7 +363,6 @@ fn read_start(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a path is a pipe, a socket or a device.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| {
         let kind = meta.file_type();

@@ -18,7 +18,6 @@ use super::{GitError, LeftBecause};
 /// Rules for other files: they must be as they were before others are restored.
 const RULES: [&[u8]; 2] = [b".gitignore", b".gitattributes"];
 
-/// What was at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathState {
     Gone,
@@ -157,7 +156,6 @@ impl Index<'_> {
     }
 }
 
-/// How a path gets back to what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Undo {
     Remove,
@@ -211,7 +209,6 @@ impl Decision {
 /// A rollback of files under way. Whatever stands in the way of one is noted, and the others go on.
 pub(super) struct Restore<'r> {
     pub(super) repository: &'r Repository,
-    /// The index of before.
     pub(super) index: &'r Index<'r>,
     /// Directories made later than this are the attempt's.
     pub(super) since: SystemTime,
@@ -277,7 +274,6 @@ impl Restore<'_> {
         }
     }
 
-    /// Writes a file byte for byte.
     fn write(&mut self, path: &[u8], blob: &str, mode: u32) -> Result<(), GitError> {
         let full = on_disk(&self.repository.top, path);
         let dir = full.parent().unwrap_or(&self.repository.top);

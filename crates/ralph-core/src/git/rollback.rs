@@ -31,9 +31,7 @@ pub struct RolledBack {
     pub reference: Option<String>,
     /// The commit that `git stash list` shows, where it does.
     pub stash: Option<String>,
-    /// The files that were restored or removed.
     pub files: Vec<String>,
-    /// How many commits the branch went back.
     pub commits_undone: u32,
     /// What the attempt changed and is still so.
     pub left: Vec<Left>,
@@ -135,7 +133,6 @@ impl HeadMove {
     }
 }
 
-/// A branch's short name.
 fn short(branch: &str) -> &str {
     branch.strip_prefix("refs/heads/").unwrap_or(branch)
 }
@@ -292,7 +289,6 @@ fn is_ignored(tree: &Snapshot, path: &[u8]) -> bool {
     is(path) || parents(path).any(is)
 }
 
-/// A rollback under way.
 struct Rollback<'r> {
     git: &'r Git,
     repository: &'r Repository,
@@ -300,7 +296,6 @@ struct Rollback<'r> {
     now: &'r Snapshot,
     /// What the attempt's commits changed.
     committed: BTreeSet<RepoPath>,
-    /// The index before the attempt.
     index: &'r Index<'r>,
     undo: BTreeMap<RepoPath, Undo>,
     /// What the attempt changed and stays.
@@ -341,7 +336,6 @@ impl Rollback<'_> {
         Ok(())
     }
 
-    /// Whether there is anything to undo.
     fn is_needed(&self) -> bool {
         let (before, now) = (&self.kept.tree, self.now);
         !self.undo.is_empty()
@@ -409,7 +403,6 @@ impl Rollback<'_> {
         Ok(())
     }
 
-    /// How HEAD gets back, or a reason not to move it.
     fn head_move(&self) -> Result<Result<HeadMove, String>, GitError> {
         let (repository, before, now) = (self.repository, &self.kept.tree, self.now);
         let (mut tip, mut taken) = (None, false);

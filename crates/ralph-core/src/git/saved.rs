@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::process::{Pid, test_kill_process};
+
 use super::call::INDEX_FILE;
 use super::index::Index;
 use super::paths::RepoPath;
@@ -65,26 +67,28 @@ impl Repository {
     fn remove_dead_scratch(&self, now: Timestamp) {
         let entries = fs::read_dir(&self.git_dir).into_iter().flatten().flatten();
         for entry in entries {
-            let is_ours = entry.file_name().to_str().is_some_and(is_scratch);
-            if !is_ours || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let name = entry.file_name();
+            let maker = name.to_str().and_then(scratch_maker);
+            let (Some(maker), Ok(meta)) = (maker, entry.metadata()) else {
                 continue;
-            }
+            };
             let path = entry.path();
-            let lock = path.join(SCRATCH_LOCK);
-            let made = entry.metadata().and_then(|meta| meta.modified()).ok();
-            let is_old = made.is_some_and(|made| now.since(made.into()) > SCRATCH_AGE);
-            // A git that a killed run started may go on: without its index it would commit that all files are gone.
-            let is_unused = match cfg!(target_os = "linux") {
-                true => !is_index_used(&path.join("index")),
-                false => is_old,
+            let is_old = meta.modified().is_ok_and(|made| now.since(made.into()) > SCRATCH_AGE);
+            // The maker may be in another pid namespace. A git that it started may go on after it: without its index it
+            // would commit that all files are gone.
+            let is_free = || {
+                let is_unused = match cfg!(target_os = "linux") {
+                    true => !is_index_used(&path.join("index")),
+                    false => is_old,
+                };
+                is_unused && Lock::within(&path.join(SCRATCH_LOCK), Duration::ZERO).is_ok()
             };
-            // Without a lock its maker may be about to lock it.
-            let is_dead = match lock.exists() {
-                true => is_unused && Lock::within(&lock, Duration::ZERO).is_ok(),
-                false => is_old,
+            let is_dead = match maker {
+                Some(pid) => test_kill_process(pid) == Err(rustix::io::Errno::SRCH) && is_free(),
+                None => is_old,
             };
-            if is_dead {
-                let _ = fs::remove_dir_all(path);
+            if is_dead && meta.is_dir() {
+                let _ = fs::remove_dir_all(&path);
             }
         }
     }
@@ -150,10 +154,16 @@ fn is_index_used(index: &Path) -> bool {
     crate::agent::is_in_an_environment(&variable)
 }
 
-/// `ralph-` and six letters or digits.
-fn is_scratch(name: &str) -> bool {
-    let random = name.strip_prefix("ralph-").unwrap_or_default();
-    random.len() == 6 && random.bytes().all(|b| b.is_ascii_alphanumeric())
+/// The process in the name of a temporary directory, `ralph-PID-` and six letters or digits; older versions left it out.
+fn scratch_maker(name: &str) -> Option<Option<Pid>> {
+    let rest = name.strip_prefix("ralph-")?;
+    let (pid, random) = rest.split_once('-').unwrap_or(("", rest));
+    let is_random = random.len() == 6 && random.bytes().all(|b| b.is_ascii_alphanumeric());
+    match (is_random, pid) {
+        (true, "") => Some(None),
+        (true, pid) => Some(Some(Pid::from_raw(pid.parse().ok()?)?)),
+        (false, _) => None,
+    }
 }
 
 #[cfg(test)]
@@ -216,17 +226,18 @@ mod tests {
         let repo = Repo::with_first_commit();
         let git = repo.open();
         let tidy = || git.tidy(Timestamp::from(std::time::SystemTime::now()), &|_| true).unwrap();
+        // No process has the number in these names: it is above the largest there is.
         let live = git.repository().unwrap().scratch().unwrap();
-        repo.write(".git/ralph-dead01/lock", "");
-        repo.write(".git/ralph-dead01/index", "x");
+        repo.write(".git/ralph-1999999999-dead01/lock", "");
+        repo.write(".git/ralph-1999999999-dead01/index", "x");
         // A git that outlived its run.
-        repo.write(".git/ralph-used01/lock", "");
-        let used = fs::canonicalize(repo.path(".git/ralph-used01")).unwrap().join("index");
+        repo.write(".git/ralph-1999999999-used01/lock", "");
+        let used = fs::canonicalize(repo.path(".git/ralph-1999999999-used01")).unwrap().join("index");
         let mut git_process = std::process::Command::new("sleep");
         let mut git_process = git_process.arg("1000").env(INDEX_FILE, used).spawn().unwrap();
         tidy();
-        assert!(live.path().exists() && repo.path(".git/ralph-used01").exists());
-        assert!(!repo.path(".git/ralph-dead01").exists());
+        assert!(live.path().exists() && repo.path(".git/ralph-1999999999-used01").exists());
+        assert!(!repo.path(".git/ralph-1999999999-dead01").exists());
         git_process.kill().unwrap();
         git_process.wait().unwrap();
         drop(live);

@@ -36,7 +36,6 @@ const STATUS: [&str; 7] = [
     "--untracked-files=all",
 ];
 
-/// The state of a working tree at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub(super) head: Option<String>,
@@ -215,8 +214,8 @@ impl Snapshot {
     }
 
     /// The same working tree after these paths were committed and nothing else happened.
-    pub(super) fn after_commit(&self, head: &str, paths: &[Vec<u8>], index: Option<IndexIdentity>) -> Self {
-        Self { head: Some(head.to_owned()), index, ..self.without(paths) }
+    pub(super) fn after_commit(&self, head: &str, paths: &[Vec<u8>], index: IndexIdentity) -> Self {
+        Self { head: Some(head.to_owned()), index: Some(index), ..self.without(paths) }
     }
 
     /// What a commit of the work since `before` would contain, as it is now.
@@ -315,7 +314,7 @@ impl Content {
         let bytes = is_small.then(read).flatten();
         Self::There {
             stat: (meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino()),
-            hash: bytes.map(|bytes| digest(&bytes)),
+            hash: bytes.map(|bytes| files::fnv(&bytes)),
         }
     }
 
@@ -330,12 +329,6 @@ impl Content {
             (Self::Gone, Self::There { .. }) | (Self::There { .. }, Self::Gone) => false,
         }
     }
-}
-
-/// A digest that is the same in every release, because it is stored: FNV-1a.
-fn digest(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]

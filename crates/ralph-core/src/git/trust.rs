@@ -19,9 +19,7 @@ use crate::text::{few, mask_secrets, one_line};
 
 /// Submodules in deeper folders are not looked for.
 const MODULE_DEPTH: u32 = 4;
-/// How many keys a message names.
 const MOST_NAMED: usize = 5;
-/// What turns a filter off.
 const FILTER_OFF: [(&str, &str); 4] = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
 /// Settings about signatures that git has a value for where nobody sets one.
 const SIGNING_DEFAULTS: [(&str, &str); 3] =
@@ -59,7 +57,6 @@ pub(super) struct ProgramWatch {
     distrusts_new: bool,
 }
 
-/// What kind of program git runs in a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProgramKind {
     /// It changes what is committed.
@@ -89,7 +86,6 @@ impl Repository {
         watch.read(self)?;
         watch.start = watch.now.clone();
         watch.reported = watch.now.clone();
-        watch.overrides = Vec::new();
         *self.programs() = watch;
         Ok(())
     }
@@ -361,7 +357,6 @@ fn is_about_signing(key: &[u8]) -> bool {
     key.starts_with(b"gpg.") || key == b"commit.gpgsign" || key == b"user.signingkey"
 }
 
-/// The kind of program that a key has a say in.
 fn kind_of(key: &[u8]) -> Option<ProgramKind> {
     let is_hook = key.starts_with(HOOK) || key == b"core.hookspath";
     match filter_name(key) {

@@ -133,8 +133,9 @@ fn the_next_run_removes_the_temporary_files_of_a_killed_one() {
     project.add(&["A", "--key", "a"]);
     project.start(&["run", "--quiet"]).wait().unwrap();
     let scratch = || {
-        let names = fs::read_dir(project.path(".git")).unwrap().map(|entry| entry.unwrap().path());
-        names.filter(|path| path.is_dir() && path.to_string_lossy().contains("/ralph-")).count()
+        let entries = fs::read_dir(project.path(".git")).unwrap().map(Result::unwrap);
+        let dirs = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+        dirs.filter(|entry| entry.file_name().to_string_lossy().starts_with("ralph-")).count()
     };
     assert_eq!(scratch(), 1);
     project.ok(&["run"]);
