@@ -121,7 +121,8 @@ fn fill(database: &Path) {
     }
     let model = serde_json::json!({ "ability": 1.2, "variance": 0.1, "tries": 400, "cost_zeros": 0,
         "cost_count": 400, "cost_mean": -0.7, "cost_squares": 200.0 });
-    let bucket = serde_json::json!({ "tasks": [20.0; 17], "cost_count": 400, "cost_sum": 3.0 });
+    let shares = [20.0; 17];
+    let bucket = serde_json::json!({ "tasks": shares, "cost_count": 400, "cost_sum": 3.0 });
     let beliefs = serde_json::json!({
         "agents": { "b": { "haiku": model, "sonnet": model, "opus": model } },
         "difficulties": { "trivial": bucket, "easy": bucket, "moderate": bucket, "hard": bucket,

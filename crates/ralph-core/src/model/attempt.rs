@@ -159,26 +159,20 @@ impl Attempt {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GateOutcome {
-    Passed,
-    Failed,
-    /// The gate of a fix task's original still fails, but no longer with the error that the task was to fix.
-    FailedDifferently,
-    /// It timed out after it may.
-    TimedOut,
-    /// It could not run: a program it needs could not be started.
-    Broken,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum GateOutcome {
+        Passed => "passed",
+        Failed => "failed",
+        /// The gate of a fix task's original still fails, but no longer with the error that the task was to fix.
+        FailedDifferently => "failed_differently",
+        /// It timed out after it may.
+        TimedOut => "timed_out",
+        /// It could not run: a program it needs could not be started.
+        Broken => "broken",
+    }
 }
-
-names!(GateOutcome {
-    Passed => "passed",
-    Failed => "failed",
-    FailedDifferently => "failed_differently",
-    TimedOut => "timed_out",
-    Broken => "broken",
-});
 
 /// A gate that was run, as capture records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -236,22 +230,18 @@ pub struct CommitIntent {
     pub subject: String,
 }
 
-/// What a failure's fingerprint was taken from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MarkSource {
-    #[default]
-    Gate,
-    /// The trace in the agent's report.
-    Trace,
-    /// What the agent said: the same words mean the same failure, but other words mean nothing.
-    Text,
+names! {
+    /// What a failure's fingerprint was taken from.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum MarkSource {
+        #[default]
+        Gate => "gate",
+        /// The trace in the agent's report.
+        Trace => "trace",
+        /// What the agent said: the same words mean the same failure, but other words mean nothing.
+        Text => "text",
+    }
 }
-
-names!(MarkSource {
-    Gate => "gate",
-    Trace => "trace",
-    Text => "text",
-});
 
 /// What a failure is recognized by when it happens again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -78,20 +78,16 @@ pub fn counted(one: u64, other: u64) -> u64 {
     one.saturating_add(other).min(i64::MAX.unsigned_abs())
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LearningState {
-    Active,
-    Pruned,
-    /// Another one says it better, or says it for several.
-    Superseded,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LearningState {
+        Active => "active",
+        Pruned => "pruned",
+        /// Another one says it better, or says it for several.
+        Superseded => "superseded",
+    }
 }
-
-names!(LearningState {
-    Active => "active",
-    Pruned => "pruned",
-    Superseded => "superseded",
-});
 
 impl Learning {
     /// Whether somebody chose these very words: a person wrote them, pinned them or brought them back.
@@ -100,26 +96,20 @@ impl Learning {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    #[default]
-    Agent,
-    /// A person, through a command.
-    Human,
-    /// A file of another project.
-    Import,
-    Merge,
-    AgentsMd,
+names! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Source as "a valid source" {
+        #[default]
+        Agent => "agent",
+        /// A person, through a command.
+        Human => "human",
+        /// A file of another project.
+        Import => "import",
+        Merge => "merge",
+        AgentsMd => "agents_md",
+    }
 }
-
-names!(Source, "a valid source" {
-    Agent => "agent",
-    Human => "human",
-    Import => "import",
-    Merge => "merge",
-    AgentsMd => "agents_md",
-});
 
 impl Source {
     pub fn is_person(self) -> bool {

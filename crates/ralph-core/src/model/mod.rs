@@ -1,8 +1,18 @@
 //! The words of the domain: ids, statuses, outcomes, models. Plain data, no behavior beyond itself.
 
-/// Gives the variants of an enum the names that the database, JSON and the command line use. With a noun, people may type
-/// them.
+/// Gives the variants of an enum the names that the database, JSON and the command line use: `names! { enum … }` declares
+/// the enum too. With a noun (`pub enum Status as "a status"`), people may type them.
 macro_rules! names {
+    ($(#[$attribute:meta])* pub enum $type:ident $(as $what:literal)? {
+        $($(#[$of_variant:meta])* $variant:ident => $name:literal,)*
+    }) => {
+        $(#[$attribute])*
+        pub enum $type {
+            $($(#[$of_variant])* $variant,)*
+        }
+
+        names!($type $(, $what)? { $($variant => $name,)* });
+    };
     ($type:ident, $what:literal { $($variant:ident => $name:literal,)* }) => {
         names!($type { $($variant => $name,)* });
 

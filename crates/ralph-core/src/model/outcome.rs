@@ -4,27 +4,22 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The four ways an attempt can end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Signalled done, and the gate agreed.
-    Done,
-    /// A failed signal, or a gate that did not pass.
-    Failed,
-    /// The agent ended normally and said neither.
-    NoSigil,
-    /// Something broke: see the error type.
-    #[default]
-    Error,
+names! {
+    /// The four ways an attempt can end.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Outcome {
+        /// Signalled done, and the gate agreed.
+        Done => "done",
+        /// A failed signal, or a gate that did not pass.
+        Failed => "failed",
+        /// The agent ended normally and said neither.
+        NoSigil => "no_sigil",
+        /// Something broke: see the error type.
+        #[default]
+        Error => "error",
+    }
 }
-
-names!(Outcome {
-    Done => "done",
-    Failed => "failed",
-    NoSigil => "no_sigil",
-    Error => "error",
-});
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorType {

@@ -2,28 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    Fixed,
-    /// Start at the bottom, one rung up per counted failure.
-    Escalate,
-    /// The middle rung, up when it fails.
-    CostOptimized,
-    /// The strongest for planning tasks and the first attempt, the middle afterwards.
-    PlanThenExecute,
-    /// What is worth most by all that was learned.
-    #[default]
-    Adaptive,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Strategy as "a strategy" {
+        Fixed => "fixed",
+        /// Start at the bottom, one rung up per counted failure.
+        Escalate => "escalate",
+        /// The middle rung, up when it fails.
+        CostOptimized => "cost-optimized",
+        /// The strongest for planning tasks and the first attempt, the middle afterwards.
+        PlanThenExecute => "plan-then-execute",
+        /// What is worth most by all that was learned.
+        #[default]
+        Adaptive => "adaptive",
+    }
 }
-
-names!(Strategy, "a strategy" {
-    Fixed => "fixed",
-    Escalate => "escalate",
-    CostOptimized => "cost-optimized",
-    PlanThenExecute => "plan-then-execute",
-    Adaptive => "adaptive",
-});
 
 /// The model in the record of a parent's own gate, which no agent ran.
 pub const NO_MODEL: &str = "none";
@@ -66,26 +60,20 @@ pub struct ModelChoice {
     pub rationale: String,
 }
 
-/// The five values of `<difficulty-estimate>`, easiest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Difficulty {
-    Trivial,
-    Easy,
-    /// Ordinary feature work over several modules.
-    Moderate,
-    Hard,
-    /// Nothing more can be done without a person.
-    Blocked,
+names! {
+    /// The five values of `<difficulty-estimate>`, easiest first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Difficulty {
+        Trivial => "trivial",
+        Easy => "easy",
+        /// Ordinary feature work over several modules.
+        Moderate => "moderate",
+        Hard => "hard",
+        /// Nothing more can be done without a person.
+        Blocked => "blocked",
+    }
 }
-
-names!(Difficulty {
-    Trivial => "trivial",
-    Easy => "easy",
-    Moderate => "moderate",
-    Hard => "hard",
-    Blocked => "blocked",
-});
 
 /// A task that was attempted and is like the one in question.
 #[derive(Clone, Debug, Default, PartialEq)]

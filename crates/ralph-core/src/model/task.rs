@@ -4,28 +4,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{Key, Phase, TaskId, Timestamp};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    Pending,
-    /// An attempt is under way.
-    InProgress,
-    Done,
-    /// Given up by a person.
-    Failed,
-    Blocked,
-    /// Left out by a person; satisfies what depends on it.
-    Skipped,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Status as "a status" {
+        Pending => "pending",
+        /// An attempt is under way.
+        InProgress => "in_progress",
+        Done => "done",
+        /// Given up by a person.
+        Failed => "failed",
+        Blocked => "blocked",
+        /// Left out by a person; satisfies what depends on it.
+        Skipped => "skipped",
+    }
 }
-
-names!(Status, "a status" {
-    Pending => "pending",
-    InProgress => "in_progress",
-    Done => "done",
-    Failed => "failed",
-    Blocked => "blocked",
-    Skipped => "skipped",
-});
 
 impl Status {
     /// Whether dependents and parents may go on.
@@ -34,25 +27,20 @@ impl Status {
     }
 }
 
-/// What a done task rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DoneBy {
-    Gate,
-    /// The agent's word alone: the task had no gate, or gates were off.
-    Agent,
-    /// A person's word: `ralph task done`, or a box ticked in a plan's file.
-    Person,
-    /// Its children, all done or skipped.
-    Children,
+names! {
+    /// What a done task rests on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DoneBy {
+        Gate => "gate",
+        /// The agent's word alone: the task had no gate, or gates were off.
+        Agent => "agent",
+        /// A person's word: `ralph task done`, or a box ticked in a plan's file.
+        Person => "person",
+        /// Its children, all done or skipped.
+        Children => "children",
+    }
 }
-
-names!(DoneBy {
-    Gate => "gate",
-    Agent => "agent",
-    Person => "person",
-    Children => "children",
-});
 
 /// A task as stored. Serializes to the object of `ralph task list --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -27,18 +27,15 @@ pub struct AtWork {
     pub hooks: Vec<Owner>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    Attempt,
-    /// Running a parent's own gate after its children are done.
-    ParentGate,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Purpose {
+        Attempt => "attempt",
+        /// Running a parent's own gate after its children are done.
+        ParentGate => "gate",
+    }
 }
-
-names!(Purpose {
-    Attempt => "attempt",
-    ParentGate => "gate",
-});
 
 #[derive(Clone, Debug)]
 pub struct ClaimRequest {

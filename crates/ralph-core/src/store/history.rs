@@ -3,7 +3,7 @@
 use rusqlite::params_from_iter;
 use serde::Serialize;
 
-use super::sql::{FromRow, Row, Statements, line, record};
+use super::sql::{FromRow, Row, Statements, conditions, line, record, value};
 use super::{Result, Store};
 use crate::analysis::Fact;
 use crate::model::{Attempt, Cost, ErrorType, Key, Outcome, Phase, ReportRow, RunId, TaskId, Timestamp};
@@ -114,9 +114,7 @@ const ATTEMPT: &str = "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]'
 const REPORTED: &str = "SELECT o.*, t.key, t.spec, t.name, t.spec_shown, t.title, t.whole_phase,
     o.files_changed = '[]' AS changed_nothing, '[]' AS learnings_shown,
     o.outcome = 'done' AND o.gate_outcome IS 'passed' AS verified,
-    iif(o.gate_outcome <> 'passed', t.verify, NULL) AS failed_gate, r.what_was_tried, r.why_it_failed,
-    r.error_category, r.relevant_files, r.stack_trace_snippet, r.retry_suggestion, r.excerpt, r.auto,
-    r.created_at";
+    iif(o.gate_outcome <> 'passed', t.verify, NULL) AS failed_gate, r.*";
 
 /// Attempts, with their reports where they have one.
 const ALL_ATTEMPTS: &str = "FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id
@@ -183,25 +181,19 @@ impl Store {
     }
 
     pub fn failure_reports(&self, filter: &FailureFilter) -> Result<Vec<FailureRow>> {
-        // Only the conditions that are asked for, so that their indexes are used.
-        let since = filter.since.map(|since| since.to_string());
-        let wanted: Vec<(&str, &str)> = [
-            ("r.task_id =", filter.task.as_ref().map(TaskId::as_str)),
-            ("r.error_category =", filter.category.as_deref()),
-            ("r.created_at >=", since.as_deref()),
-            ("o.run_id =", filter.run.as_ref().map(RunId::as_str)),
-        ]
-        .into_iter()
-        .filter_map(|(condition, value)| Some((condition, value?)))
-        .collect();
-        let conditions: String = wanted.iter().map(|(condition, _)| format!(" AND {condition} ?")).collect();
+        let (wanted, values) = conditions(&[
+            ("r.task_id =", value(&filter.task)),
+            ("r.error_category =", value(&filter.category)),
+            ("r.created_at >=", value(&filter.since)),
+            ("o.run_id =", value(&filter.run)),
+        ]);
         let sql = format!(
             "{REPORTED} FROM failure_reports r JOIN iteration_outcomes o
                  ON o.task_id = r.task_id AND o.attempt_number = r.attempt_number
              JOIN tasks t ON t.id = r.task_id
-             WHERE 1{conditions} ORDER BY r.created_at, o.rowid"
+             WHERE true{wanted} ORDER BY r.created_at, o.rowid"
         );
-        self.all(&sql, params_from_iter(wanted.iter().map(|(_, value)| value)))
+        self.all(&sql, params_from_iter(values))
     }
 
     /// What a done attempt of the task said in one sentence.

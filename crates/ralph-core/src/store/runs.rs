@@ -58,19 +58,16 @@ pub struct RunRates {
     pub cost: Cost,
 }
 
-/// What a person at another terminal asks a run to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunRequest {
-    Pause,
-    /// To end after the attempt under way.
-    Stop,
+names! {
+    /// What a person at another terminal asks a run to do.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RunRequest {
+        Pause => "pause",
+        /// To end after the attempt under way.
+        Stop => "stop",
+    }
 }
-
-names!(RunRequest {
-    Pause => "pause",
-    Stop => "stop",
-});
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentLimit {

@@ -145,6 +145,18 @@ pub(super) trait Changes: Statements {
 
 impl Changes for Connection {}
 
+/// Conditions whose value is given, each with a mark for it, and those values. Conditions that nobody asked for are left
+/// out, so that the indexes of the others are used.
+pub(super) fn conditions<'v>(all: &[(&str, Option<&'v dyn ToSql>)]) -> (String, Vec<&'v dyn ToSql>) {
+    let given = || all.iter().filter_map(|(condition, value)| Some((condition, (*value)?)));
+    let sql = given().map(|(condition, _)| format!(" AND {condition} ?")).collect();
+    (sql, given().map(|(_, value)| value).collect())
+}
+
+pub(super) fn value<T: ToSql>(value: &Option<T>) -> Option<&dyn ToSql> {
+    value.as_ref().map(|value| value as &dyn ToSql)
+}
+
 /// The columns of a record and further values.
 fn joined<'v>(
     columns: &'v [(&'static str, ToSqlOutput<'_>)],

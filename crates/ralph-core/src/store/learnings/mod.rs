@@ -5,13 +5,13 @@ mod change;
 
 use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::{Connection, ToSql};
+use rusqlite::{Connection, params_from_iter};
 
 pub(super) use attempts::{credit, learn};
 pub use change::*;
 pub(super) use change::{add_all, note_deleted, prune};
 
-use super::sql::{Row, Statements, record};
+use super::sql::{Row, Statements, conditions, record, value};
 use super::sqlite::learning_index as index;
 use super::{Durability, Result, Store, StoreError};
 use crate::memory::recall::weights::LOOKUP_BUDGET;
@@ -71,28 +71,20 @@ impl Store {
     }
 
     pub fn learnings(&self, filter: &LearningFilter) -> Result<Vec<Learning>> {
-        let wanted: [(&str, &str, Option<&dyn ToSql>); 6] = [
-            ("l.category =", ":category", value(&filter.category)),
-            ("l.task_id =", ":task", value(&filter.task)),
-            ("l.source =", ":source", value(&filter.source)),
-            ("l.superseded_by =", ":successor", value(&filter.superseded_by)),
-            ("l.created_at >=", ":since", value(&filter.since)),
-            ("l.created_at <", ":before", value(&filter.before)),
-        ];
-        let mut conditions = vec![filter.state.map_or("1", state_condition).to_owned()];
-        let mut values: Vec<(&str, &dyn ToSql)> = Vec::new();
-        for (condition, name, value) in wanted {
-            if let Some(value) = value {
-                conditions.push(format!("{condition} {name}"));
-                values.push((name, value));
-            }
-        }
+        let (mut wanted, values) = conditions(&[
+            ("l.category =", value(&filter.category)),
+            ("l.task_id =", value(&filter.task)),
+            ("l.source =", value(&filter.source)),
+            ("l.superseded_by =", value(&filter.superseded_by)),
+            ("l.created_at >=", value(&filter.since)),
+            ("l.created_at <", value(&filter.before)),
+        ]);
         if filter.pinned {
-            conditions.push("l.pinned = 1".to_owned());
+            wanted.push_str(" AND l.pinned = 1");
         }
-        let wanted = conditions.join(" AND ");
-        let sql = format!("{LEARNING} WHERE {wanted} ORDER BY l.created_at DESC, l.id");
-        let mut found: Vec<Learning> = self.all(&sql, values.as_slice())?;
+        let state = filter.state.map_or("true", state_condition);
+        let sql = format!("{LEARNING} WHERE {state}{wanted} ORDER BY l.created_at DESC, l.id");
+        let mut found: Vec<Learning> = self.all(&sql, params_from_iter(values))?;
         if let Some(tag) = &filter.tag {
             // Not in SQL, whose lower() knows ASCII only.
             let tag = tag.trim().to_lowercase();
@@ -185,10 +177,6 @@ impl Store {
         let sql = "UPDATE learning_corpus SET merged_up_to = ?1";
         self.change(Durability::Process, sql, [newest])
     }
-}
-
-fn value<T: ToSql>(value: &Option<T>) -> Option<&dyn ToSql> {
-    value.as_ref().map(|value| value as &dyn ToSql)
 }
 
 fn state_condition(state: LearningState) -> &'static str {
