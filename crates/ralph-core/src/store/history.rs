@@ -92,12 +92,13 @@ fn phase(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<String>> {
     Ok(phase.map(|phase| phase_label(phase, row)).transpose()?)
 }
 
-/// A phase as people see it: with its spec where the plan has several.
+/// A phase as people see it: after its spec where the plan has several. AGENTS.md takes a label that begins with a number for
+/// the phase of that number.
 pub(super) fn phase_label(phase: Phase, row: &Row<'_>) -> rusqlite::Result<String> {
     let spec: Option<String> = row.get("spec")?;
     let is_shown: bool = row.get("spec_shown")?;
     Ok(match spec.filter(|_| is_shown) {
-        Some(spec) => format!("{phase} of {spec}"),
+        Some(spec) => format!("{spec} {phase}"),
         None => phase.to_string(),
     })
 }

@@ -80,7 +80,6 @@ fn imp_04_order_and_groups_give_dependencies() {
 fn imp_07_bad_input_is_named_and_nothing_of_it_is_imported() {
     let project = Project::new();
     for (name, text, place) in [
-        ("tasks.md", "- [ ] 1.1 One\n- [ ] 1.1 Again\n", "tasks.md:2:"),
         (
             "prd.json",
             "{\"userStories\": [\n {\"id\": \"A\", \"title\": \"a\"},\n {\"id\": \"B\"}\n]}",
@@ -268,10 +267,10 @@ fn plan_files_of_two_specs_do_not_mix() {
 #[test]
 fn imp_08_a_file_that_is_no_plan_just_now_is_left_alone_until_it_is() {
     let project = Project::new();
-    // At 1.1 somebody pastes a copy of a task and has not renumbered it yet; at 1.2 it is fixed.
+    // At 1.1 somebody has cut all tasks out of the file; at 1.2 they are back.
     project.agent(
-        "if [ \"$RALPH_TASK_KEY\" = 1.1 ]; then printf '%s\\n' '- [ ] 1.2 Copy' >> tasks.md; cp tasks.md broken.md\n\
-         else cp tasks.md seen.md; sed -i '/Copy/d' tasks.md; fi\necho TASK_COMPLETE",
+        "if [ \"$RALPH_TASK_KEY\" = 1.1 ]; then cp tasks.md whole.md; echo '# Later' > tasks.md; cp tasks.md broken.md\n\
+         else cp tasks.md seen.md; cp whole.md tasks.md; fi\necho TASK_COMPLETE",
     );
     project.write("tasks.md", "- [ ] 1.1 One\n- [ ] 1.2 Two\n");
     project.ok(&["import", "tasks.md"]);

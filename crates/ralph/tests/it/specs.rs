@@ -143,7 +143,7 @@ fn agm_03_phases_are_of_a_spec_and_so_are_fix_tasks_and_split_parts() {
     project.ralph(&["run", "--limit", "1"]).expect_code(4);
     assert_eq!(project.task("auth:1.1.1")["spec"], "auth");
     let agents = project.read("AGENTS.md");
-    assert!(agents.contains("### Phase 1 of auth:") && agents.contains("auth:1.1"), "{agents}");
+    assert!(agents.contains("### Phase auth 1:") && agents.contains("auth:1.1"), "{agents}");
     project.ok(&["run"]);
     let (auth, billing) = (project.read("specs/auth/tasks.md"), project.read("specs/billing/tasks.md"));
     assert!(auth.contains("- [x] 1.1.1 [FIX 1.1] Fix: ") && auth.contains("- [x] 1.1 Add login"), "{auth}");
@@ -167,11 +167,11 @@ fn imp_05_an_open_box_with_new_text_is_new_work_although_its_key_was_done() {
     let dry = project.json(&["import", "specs/auth", "--json", "--dry-run"]);
     assert_eq!(dry["replaced"].as_array().unwrap().len(), 1);
     let said = project.ok(&["import", "specs/auth"]);
-    assert!(said.stdout.contains("1.1 is new work") && said.stdout.contains("1.1#1"), "{}", said.stdout);
+    assert!(said.stdout.contains("1.1 is new work") && said.stdout.contains("1.1#old"), "{}", said.stdout);
     assert_ne!(project.task("1.1")["id"], old);
     assert_eq!((project.status_of("1.1"), project.status_of("1.2")), ("pending".into(), "done".into()));
-    assert_eq!(project.task("1.1#1")["id"], old);
-    assert_eq!(project.status_of("1.1#1"), "done");
+    assert_eq!(project.task("1.1#old")["id"], old);
+    assert_eq!(project.status_of("1.1#old"), "done");
     project.ok(&["run"]);
     assert_eq!(project.read("order.txt"), "login\nlogout\nexport\nimport\n");
     assert_eq!(project.read("specs/auth/tasks.md"), next.replace("[ ]", "[x]"));

@@ -290,15 +290,13 @@ fn replace_finished<'d>(
         tx.change("DELETE FROM due_boxes WHERE task_id = ?1", [&id])?;
         let key: Option<Key> = tx.one("SELECT key FROM tasks WHERE id = ?1", [&id])?;
         if let Some(key) = key {
-            let mut number = 1;
-            while tx.has(
-                "SELECT 1 FROM tasks WHERE key = :key
-                     AND source_id IS (SELECT source_id FROM tasks WHERE id = :id)",
-                bind! { id, key: format!("{key}#{number}") },
-            )? {
+            let taken = "SELECT 1 FROM tasks WHERE key = :key
+                 AND source_id IS (SELECT source_id FROM tasks WHERE id = :id)";
+            let (own, mut key, mut number) = (key.clone(), format!("{key}#old"), 1);
+            while tx.has(taken, bind! { id, key })? {
                 number += 1;
+                key = format!("{own}#old{number}");
             }
-            let key = format!("{key}#{number}");
             tx.change("UPDATE tasks SET key = :key WHERE id = :id", bind! { id, key })?;
         }
         before.remove(&task.name);
