@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
 use ralph_core::files::write_whole;
 use ralph_core::plan::import::{self, FoundPlan, ImportError};
@@ -10,7 +10,7 @@ use ralph_core::plan::{Format, jsonl};
 use ralph_core::store::{
     Author, GateEdit, ImportReport, ImportRequest, ImportedTask, ReplacedTask, StoreError,
 };
-use ralph_core::text::one_line;
+use ralph_core::text::{mask_secrets, one_line};
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
@@ -22,6 +22,8 @@ use crate::ui::style::Standing;
 use crate::workspace::{Workspace, now, random, start_dir};
 
 const LISTED: usize = 20;
+/// What begins a path that means GitHub issues.
+const GITHUB: &str = "gh:";
 
 /// Import a plan from a file.
 ///
@@ -40,6 +42,9 @@ pub struct Args {
     /// The file's format; detected by default.
     #[arg(long, value_enum, default_value_t = FormatChoice::Auto)]
     format: FormatChoice,
+    /// Also import tasks that the file marks as optional.
+    #[arg(long)]
+    optional: bool,
     /// Show what would change, and change nothing.
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -57,8 +62,15 @@ enum FormatChoice {
     TasksMd,
     /// A Markdown list with checkboxes.
     Checklist,
-    /// A prd.json with user stories.
+    /// A prd.json with user stories, or another list of tasks in JSON.
     Prd,
+    /// Task Master's tasks.json.
+    #[value(alias = "task-master")]
+    Taskmaster,
+    /// The issues.jsonl of beads.
+    Beads,
+    /// The output of `gh issue list --json`.
+    Github,
     /// Plans below .planning/phases.
     Gsd,
     /// JSON lines, as written by `ralph export`.
@@ -73,6 +85,9 @@ impl FormatChoice {
             Self::TasksMd => Some(Format::TasksMd),
             Self::Checklist => Some(Format::Checklist),
             Self::Prd => Some(Format::Prd),
+            Self::Taskmaster => Some(Format::TaskMaster),
+            Self::Beads => Some(Format::Beads),
+            Self::Github => Some(Format::Github),
             Self::Gsd => Some(Format::Gsd),
             Self::Jsonl => Some(Format::Lines),
         }
@@ -81,8 +96,12 @@ impl FormatChoice {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut workspace = Workspace::open_or_create(dir)?;
-    let path = start_dir(dir)?.join(&args.path);
-    let (found, report) = import_plan(&mut workspace, &path, args.format.format(), args.dry_run)?;
+    let choice = Choice { format: args.format.format(), optional: args.optional, dry_run: args.dry_run };
+    let path = match args.path.to_str() {
+        Some(query) if query.starts_with(GITHUB) => args.path.clone(),
+        _ => start_dir(dir)?.join(&args.path),
+    };
+    let (found, report) = import_plan(&mut workspace, &path, &choice)?;
     let without_gate = match workspace.has_project_gate() {
         true => &[][..],
         false => &report.without_gate,
@@ -122,14 +141,32 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     })
 }
 
+/// How a plan is taken in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choice {
+    pub format: Option<Format>,
+    /// Whether tasks that the file calls optional are tasks, too.
+    pub optional: bool,
+    /// Only find out what would change.
+    pub dry_run: bool,
+}
+
 /// Takes the plan at a path in, or only finds out what that would change.
 pub fn import_plan(
     workspace: &mut Workspace,
     path: &Path,
-    format: Option<Format>,
-    dry_run: bool,
+    choice: &Choice,
 ) -> Result<(FoundPlan, ImportReport), CommandError> {
-    let found = import::open(workspace.project.root(), path, format).map_err(|error| refused(&error))?;
+    let root = workspace.project.root();
+    let mut found = match path.to_str().and_then(|path| path.strip_prefix(GITHUB)) {
+        Some(query) => github_issues(root, query)?,
+        None => import::open(root, path, choice.format).map_err(|error| refused(&error))?,
+    };
+    if !choice.optional && found.draft.tasks.iter().any(|task| task.optional) {
+        let known = workspace.store.sources()?.into_iter().find(|source| source.path == found.path);
+        let known = known.map(|source| workspace.store.filed_tasks(source.id)).transpose()?.unwrap_or_default();
+        found.draft.leave_out_optional(|name| known.iter().any(|task| task.name == name));
+    }
     let request = ImportRequest {
         path: &found.path,
         format: found.format.as_str(),
@@ -138,7 +175,7 @@ pub fn import_plan(
         fixes: &found.fixes,
         asked_for: true,
         author: Author::Person,
-        dry_run,
+        dry_run: choice.dry_run,
     };
     let store = &mut workspace.store;
     let count = found.draft.tasks.len() as u64;
@@ -146,6 +183,40 @@ pub fn import_plan(
     let report = waiting(&what, || store.import_plan(&request, now(), &mut random))
         .map_err(|error| clash(error, &found.path))?;
     Ok((found, report))
+}
+
+/// Issues that the `gh` program lists. The query is such as `label=ralph,milestone=v2`; its words are options of `gh issue list`.
+fn github_issues(root: &Path, query: &str) -> Result<FoundPlan, CommandError> {
+    const FIELDS: &str = "number,title,body,labels,state,url";
+    const OPTIONS: [&str; 8] = ["label", "milestone", "assignee", "author", "search", "state", "limit", "repo"];
+    let mut command = Command::new("gh");
+    command.args(["issue", "list", "--json", FIELDS]).current_dir(root).stdin(Stdio::null());
+    let words: Vec<&str> = query.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    if !words.iter().any(|word| word.starts_with("limit=")) {
+        command.args(["--limit", "1000"]);
+    }
+    for word in words {
+        let option = word.split_once('=').filter(|(name, _)| OPTIONS.contains(name));
+        let Some((name, value)) = option else {
+            return Err(CommandError::usage(format_args!("`{word}` is not a filter of GitHub issues"))
+                .hint(format_args!("use NAME=VALUE with one of {}: ralph import gh:label=ralph", OPTIONS.join(", "))));
+        };
+        command.arg(format!("--{name}={value}"));
+    }
+    let ran = waiting("asking GitHub for issues", || command.output());
+    let output = ran.map_err(|error| {
+        CommandError::environment(format_args!("cannot run gh: {error}"))
+            .hint("install the GitHub CLI and log in with `gh auth login`")
+    })?;
+    if !output.status.success() {
+        let said = one_line(&mask_secrets(&String::from_utf8_lossy(&output.stderr)), 300);
+        return Err(CommandError::environment(format_args!("gh issue list failed: {said}"))
+            .hint("run `gh auth status`, and check that this is a clone of a GitHub repository"));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let path = format!("{GITHUB}{query}");
+    let draft = import::read_plan(root, &path, Format::Github, &text).map_err(|error| refused(&error))?;
+    Ok(FoundPlan { path, format: Format::Github, draft, digest: String::new(), fixes: Vec::new() })
 }
 
 fn show(args: &Args, path: &str, report: &ImportReport) {

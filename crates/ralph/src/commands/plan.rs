@@ -20,7 +20,7 @@ use ralph_core::store::Scope;
 use ralph_core::text::{mask_secrets, one_line};
 use serde_json::json;
 
-use super::import::import_plan;
+use super::import::{Choice, import_plan};
 use super::run::{self, Crew};
 use crate::command_error::{CommandError, CommandResult};
 use crate::ui::format::counted;
@@ -430,7 +430,7 @@ impl Session {
         write_whole(path, text.as_bytes()).map_err(|error| CommandError::cannot_write(path, &error))?;
         let shown_path = path.strip_prefix(workspace.project.root()).unwrap_or(path).display().to_string();
         let added = match accepted {
-            true => import_plan(workspace, path, Some(Format::TasksMd), false)?.1.added.len(),
+            true => import_plan(workspace, path, &Choice { format: Some(Format::TasksMd), ..Choice::default() })?.1.added.len(),
             false => 0,
         };
         let tasks: Vec<_> = made.draft.tasks.iter().map(task_json).collect();

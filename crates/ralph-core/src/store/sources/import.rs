@@ -9,7 +9,7 @@ use super::link::{Known, has_other_tasks, link, put_in_order};
 use super::specs::{KeySpace, name_specs, show_specs};
 use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, ReplacedTask, Tick};
 use crate::files::digest;
-use crate::model::{Key, NewTask, Phase, Task, TaskId, Timestamp};
+use crate::model::{Key, NewTask, Phase, Status, Task, TaskId, Timestamp};
 use crate::plan::{DraftTask, Format};
 use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
 use crate::store::{Random, Result, StoreError, edit, fixes, plan, status};
@@ -138,6 +138,7 @@ pub(super) fn import(
     }
     fixes::import(tx, request.draft, request.fixes, &ids)?;
     take_words(tx, request, &before, &ids, &touched, now, &mut lists)?;
+    block_checkpoints(tx, request, &lists.added, &ids, now)?;
     status::settle(tx, now)?;
     note_due_boxes(tx, source)?;
     let sql = "SELECT t.id, t.key, t.spec, t.name, t.title, t.status, t.verified, t.done_by
@@ -159,6 +160,24 @@ pub(super) fn import(
     };
     report.removed.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(report)
+}
+
+/// New tasks that only a person can do are blocked from the start.
+fn block_checkpoints(
+    tx: &Connection,
+    request: &ImportRequest<'_>,
+    added: &[TaskId],
+    ids: &HashMap<&str, TaskId>,
+    now: Timestamp,
+) -> Result<()> {
+    for task in request.draft.tasks.iter().filter(|task| task.for_person && !task.done) {
+        if let Some(id) = ids.get(task.name.as_str()).filter(|id| added.contains(id)) {
+            let name = &task.name;
+            let reason = format!("a checkpoint for you: check it, then `ralph task done {name}`");
+            status::set(tx, id, Status::Blocked, Some(&reason), now)?;
+        }
+    }
+    Ok(())
 }
 
 /// Finishes tasks whose boxes are ticked, where that is believed, and says which tasks changed.

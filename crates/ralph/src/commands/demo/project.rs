@@ -121,7 +121,7 @@ fn fill(root: &Path, fast: bool, story: Story) -> Result<Scratch, CommandError> 
         Story::Learning | Story::Broken => (PLAN, "Start a to-do list"),
         Story::Recovery => (SPEC, "Start a greeter"),
     };
-    import::import_plan(&mut workspace, &root.join(plan), None, false)?;
+    import::import_plan(&mut workspace, &root.join(plan), &import::Choice::default())?;
     Ok(Scratch { root: root.to_owned(), no_git: start_repository(root, first_commit).err() })
 }
 
