@@ -89,7 +89,7 @@ fn report(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<ReportRow>> {
 
 fn phase(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<String>> {
     let phase: Option<Phase> = row.get("whole_phase")?;
-    Ok(phase.map(|phase| phase_label(phase, row)).transpose()?)
+    phase.map(|phase| phase_label(phase, row)).transpose()
 }
 
 /// A phase as people see it: after its spec where the plan has several. AGENTS.md takes a label that begins with a number for

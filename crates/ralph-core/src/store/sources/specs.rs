@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use super::SourceFile;
 use crate::plan::spec_names;
 use crate::store::Result;
 use crate::store::sql::{Changes, Statements, bind, record};
@@ -30,10 +31,10 @@ impl KeySpace {
 
 /// Gives every file its name: a new file may make others' names longer.
 pub(in crate::store) fn name_specs(conn: &Connection) -> Result<()> {
-    let sources: Vec<(i64, (String, (String, String)))> =
-        conn.all("SELECT id, path, format, spec FROM sources ORDER BY id", [])?;
-    let names = spec_names(sources.iter().map(|(_, (path, (format, _)))| (path.as_str(), format.as_str())));
-    for ((id, (_, (_, before))), spec) in sources.iter().zip(&names) {
+    let sources: Vec<SourceFile> = conn.all("SELECT * FROM sources ORDER BY id", [])?;
+    let named: Vec<(i64, String)> = conn.all("SELECT id, spec FROM sources ORDER BY id", [])?;
+    let files = sources.iter().map(|source| (source.path.as_str(), source.format.as_str()));
+    for ((id, before), spec) in named.iter().zip(&spec_names(files)) {
         if before != spec {
             conn.change("UPDATE sources SET spec = :spec WHERE id = :id", bind! { id, spec })?;
             conn.change("UPDATE tasks SET spec = :spec WHERE source_id = :id", bind! { id, spec })?;
