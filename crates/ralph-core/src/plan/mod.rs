@@ -17,6 +17,7 @@ mod check;
 pub mod checklist;
 pub(crate) mod command;
 mod draft;
+pub mod export;
 pub(crate) mod graph;
 pub mod gsd;
 pub mod import;

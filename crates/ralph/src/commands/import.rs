@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use ralph_core::files::write_whole;
 use ralph_core::plan::import::{self, FoundPlan, ImportError};
-use ralph_core::plan::{Format, jsonl};
+use ralph_core::plan::{Format, export, jsonl};
 use ralph_core::store::{
     Author, GateEdit, ImportReport, ImportRequest, ImportedTask, ReplacedTask, StoreError,
 };
@@ -164,7 +164,8 @@ pub fn import_plan(
     };
     if !choice.optional && found.draft.tasks.iter().any(|task| task.optional) {
         let known = workspace.store.sources()?.into_iter().find(|source| source.path == found.path);
-        let known = known.map(|source| workspace.store.filed_tasks(source.id)).transpose()?.unwrap_or_default();
+        let known =
+            known.map(|source| workspace.store.filed_tasks(source.id)).transpose()?.unwrap_or_default();
         found.draft.leave_out_optional(|name| known.iter().any(|task| task.name == name));
     }
     let request = ImportRequest {
@@ -188,7 +189,8 @@ pub fn import_plan(
 /// Issues that the `gh` program lists. The query is such as `label=ralph,milestone=v2`; its words are options of `gh issue list`.
 fn github_issues(root: &Path, query: &str) -> Result<FoundPlan, CommandError> {
     const FIELDS: &str = "number,title,body,labels,state,url";
-    const OPTIONS: [&str; 8] = ["label", "milestone", "assignee", "author", "search", "state", "limit", "repo"];
+    const OPTIONS: [&str; 8] =
+        ["label", "milestone", "assignee", "author", "search", "state", "limit", "repo"];
     let mut command = Command::new("gh");
     command.args(["issue", "list", "--json", FIELDS]).current_dir(root).stdin(Stdio::null());
     let words: Vec<&str> = query.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
@@ -198,8 +200,12 @@ fn github_issues(root: &Path, query: &str) -> Result<FoundPlan, CommandError> {
     for word in words {
         let option = word.split_once('=').filter(|(name, _)| OPTIONS.contains(name));
         let Some((name, value)) = option else {
-            return Err(CommandError::usage(format_args!("`{word}` is not a filter of GitHub issues"))
-                .hint(format_args!("use NAME=VALUE with one of {}: ralph import gh:label=ralph", OPTIONS.join(", "))));
+            return Err(CommandError::usage(format_args!("`{word}` is not a filter of GitHub issues")).hint(
+                format_args!(
+                    "use NAME=VALUE with one of {}: ralph import gh:label=ralph",
+                    OPTIONS.join(", ")
+                ),
+            ));
         };
         command.arg(format!("--{name}={value}"));
     }
@@ -303,15 +309,34 @@ fn clash(error: StoreError, path: &str) -> CommandError {
     }
 }
 
-/// Export the plan as JSON lines, one task per line, for `ralph import`.
+/// Export the plan, by default as JSON lines, one task per line, for `ralph import`.
+///
+/// JSON lines keep everything. The other formats keep what they have a place for: tasks.md the order, the texts and the gates, Task
+/// Master and beads the texts, the dependencies and the status.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
+    /// The format to write.
+    #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
+    format: ExportFormat,
     /// Write to this file instead of stdout.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// No effect: the output is always JSON lines.
-    #[arg(long)]
+    /// The same as `--format jsonl`.
+    #[arg(long, conflicts_with = "format")]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ExportFormat {
+    /// Ralph's own: one task per line.
+    Jsonl,
+    /// A spec with tasks in order.
+    #[value(name = "tasks.md", alias = "tasks-md", alias = "tasks_md")]
+    TasksMd,
+    /// Task Master's tasks.json.
+    Taskmaster,
+    /// The issues.jsonl of beads.
+    Beads,
 }
 
 pub fn export(dir: Option<&Path>, args: &ExportArgs) -> CommandResult {
@@ -327,7 +352,13 @@ pub fn export(dir: Option<&Path>, args: &ExportArgs) -> CommandResult {
             fix_of.insert(task.id.to_string(), (*name).to_owned());
         }
     }
-    let text = jsonl::write(&tasks, &fix_of, now()).map_err(CommandError::environment)?;
+    let text = match args.format {
+        ExportFormat::Jsonl => jsonl::write(&tasks, &fix_of, now()),
+        ExportFormat::TasksMd => Ok(export::tasks_md(&tasks)),
+        ExportFormat::Taskmaster => export::task_master(&tasks),
+        ExportFormat::Beads => export::beads(&tasks),
+    };
+    let text = text.map_err(CommandError::environment)?;
     let Some(file) = &args.output else {
         output::text(text);
         return Ok(ExitCode::SUCCESS);

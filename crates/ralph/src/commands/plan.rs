@@ -430,7 +430,12 @@ impl Session {
         write_whole(path, text.as_bytes()).map_err(|error| CommandError::cannot_write(path, &error))?;
         let shown_path = path.strip_prefix(workspace.project.root()).unwrap_or(path).display().to_string();
         let added = match accepted {
-            true => import_plan(workspace, path, &Choice { format: Some(Format::TasksMd), ..Choice::default() })?.1.added.len(),
+            true => {
+                import_plan(workspace, path, &Choice { format: Some(Format::TasksMd), ..Choice::default() })?
+                    .1
+                    .added
+                    .len()
+            }
             false => 0,
         };
         let tasks: Vec<_> = made.draft.tasks.iter().map(task_json).collect();
