@@ -355,6 +355,9 @@ pub struct AttemptFinished {
     pub tokens_input: Option<u64>,
     pub tokens_output: Option<u64>,
     pub files_changed: Option<Vec<String>>,
+    /// How its gate ended, where it ran.
+    #[serde(default)]
+    pub gate: Option<GateOutcome>,
     /// Files its gate names that it changed.
     pub gate_files_changed: Vec<String>,
     /// How many things the agent said it had learned.
@@ -397,6 +400,7 @@ impl AttemptFinished {
             tokens_input: attempt.tokens_input,
             tokens_output: attempt.tokens_output,
             files_changed: attempt.files_changed,
+            gate: attempt.gate,
             gate_files_changed: attempt.gate_files_changed,
             learned,
             learnt: learned,

@@ -22,6 +22,7 @@ fn finished() -> AttemptFinished {
     AttemptFinished {
         task: task(),
         attempt_number: 2,
+        gate: Some(GateOutcome::Passed),
         attempt: 2,
         iteration: 7,
         agent: Some("claude".into()),

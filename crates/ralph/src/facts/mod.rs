@@ -17,7 +17,7 @@ use ralph_core::store::{
 };
 use serde::Serialize;
 
-pub use plan::{OpenTask, PlanFacts, UnverifiedTask};
+pub use plan::{OpenTask, PlanFacts, UnverifiedTask, next_command};
 pub use run::{GateChange, RunFacts, RunTask};
 
 use crate::command_error::CommandError;

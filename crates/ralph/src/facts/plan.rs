@@ -211,17 +211,11 @@ impl PlanFacts {
         retry
     }
 
-    /// The command that moves on a task that only a person can move on. Where its gate passed and only the report is
-    /// missing, another attempt would probably end the same way.
+    /// The command that moves on a task that only a person can move on.
     fn retry_command(&self, task: &Task) -> Option<String> {
-        let only_unreported = self.last_attempts.get(&task.id).is_some_and(|last| {
-            let unreported = matches!(last.outcome, Outcome::NoSigil | Outcome::Error);
-            unreported && last.gate == Some(GateOutcome::Passed)
-        });
-        match task.status {
-            Status::Blocked if only_unreported => Some(format!("ralph task done {} --verify", task.name())),
-            status => next_command(task.name(), status, task.reason.as_deref()),
-        }
+        let last = self.last_attempts.get(&task.id);
+        let ended = last.map(|last| (last.outcome, last.gate));
+        next_command(task.name(), task.status, task.reason.as_deref(), ended)
     }
 }
 
@@ -264,11 +258,22 @@ fn happened(task: &Task, of_fixes: u32, waits_for: &[Blocker], last: Option<&Att
 }
 
 /// The command that retries a task that a person has to move on. A recorded reason may quote what agents wrote, so only
-/// forms that Ralph writes itself are taken from it.
-fn next_command(name: &str, status: Status, reason: Option<&str>) -> Option<String> {
+/// forms that Ralph writes itself are taken from it. `ended` is how its last attempt ended, and that attempt's gate: where
+/// the gate passed and only the report is missing, another attempt would probably end the same way.
+pub fn next_command(
+    name: &str,
+    status: Status,
+    reason: Option<&str>,
+    ended: Option<(Outcome, Option<GateOutcome>)>,
+) -> Option<String> {
     let run = format!("ralph run {name}");
     let reason = reason.unwrap_or_default();
     match status {
+        Status::Blocked
+            if matches!(ended, Some((Outcome::NoSigil | Outcome::Error, Some(GateOutcome::Passed)))) =>
+        {
+            Some(format!("ralph task done {name} --verify"))
+        }
         Status::Failed => Some(format!("ralph task reset {name}")),
         Status::Blocked if is_gate_unusable(reason) => {
             Some(format!("{} && {run}", repair_gate(name, reason)))
@@ -313,7 +318,7 @@ mod tests {
 
     #[test]
     fn only_ralphs_own_words_become_a_command() {
-        let next = |reason: &str| next_command("1.3", Status::Blocked, Some(reason)).unwrap();
+        let next = |reason: &str| next_command("1.3", Status::Blocked, Some(reason), None).unwrap();
         let own =
             "the task's cost limit of $1 was reached ($1.20); `ralph run 1.3 --max-task-cost 3` allows more";
         assert_eq!(next(own), "ralph run 1.3 --max-task-cost 3");

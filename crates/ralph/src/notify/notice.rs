@@ -7,13 +7,14 @@ use ralph_core::decide::{Budget, Meter};
 use ralph_core::event::{EventKind, RunEvent, TaskRef, WaitingFor};
 use ralph_core::exit::RunExit;
 use ralph_core::host::{Host, ThisHost};
-use ralph_core::model::{Cost, Key, RunId, Status, TaskId, Timestamp};
+use ralph_core::model::{Cost, GateOutcome, Key, Outcome, RunId, Status, TaskId, Timestamp};
 use ralph_core::project::Project;
 use ralph_core::store::PlanCounts;
 use ralph_core::text::{clean, head, mask_secrets, one_line, shell_word};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::facts::next_command;
 use crate::ui::format;
 
 pub const NOTICE_VERSION: u32 = 1;
@@ -183,13 +184,14 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
     match kind {
         EventKind::AttemptFinished(finished) if finished.status == Status::Blocked => {
             let why = finished.reason.as_ref().or(finished.message.as_ref());
-            Some(blocked(&finished.task, why.cloned().into_iter().collect()))
+            let ended = Some((finished.outcome, finished.gate));
+            Some(blocked(&finished.task, why.cloned().into_iter().collect(), ended))
         }
-        EventKind::HandedOver { task, reason } => Some(blocked(task, vec![reason.clone()])),
-        EventKind::GivenUp { task, lines } => Some(blocked(task, lines.clone())),
+        EventKind::HandedOver { task, reason } => Some(blocked(task, vec![reason.clone()], None)),
+        EventKind::GivenUp { task, lines } => Some(blocked(task, lines.clone(), None)),
         EventKind::LostFound { task, status: Status::Blocked, .. } => {
             let why = "its attempts were interrupted by crashes of Ralph several times in a row";
-            Some(blocked(task, vec![why.to_owned()]))
+            Some(blocked(task, vec![why.to_owned()], None))
         }
         EventKind::BreakerOpened { failures, tasks, analysis } => {
             let mut lines = vec![format!("{failures} consecutive failures on {tasks} tasks")];
@@ -244,11 +246,12 @@ fn content(kind: &EventKind) -> Option<Content<'_>> {
     }
 }
 
-fn blocked(task: &TaskRef, why: Vec<String>) -> Content<'_> {
-    let next = format!("ralph run {}", typed(task));
+/// `ended` is how its last attempt ended, and that attempt's gate.
+fn blocked(task: &TaskRef, why: Vec<String>, ended: Option<(Outcome, Option<GateOutcome>)>) -> Content<'_> {
+    let next = next_command(typed(task), Status::Blocked, why.first().map(String::as_str), ended);
     Content {
         task: Some(task),
-        ..Content::new(Occasion::Blocked, "is blocked and needs you", why, Some(&next))
+        ..Content::new(Occasion::Blocked, "is blocked and needs you", why, next.as_deref())
     }
 }
 

@@ -37,6 +37,7 @@ fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
         task: task(id, Some("1.2")),
         attempt: 5,
         attempt_number: 6,
+        gate: None,
         iteration: 9,
         model: "large".into(),
         outcome,
@@ -141,6 +142,13 @@ fn a_task_is_told_of_where_it_waits_for_a_person() {
     assert_eq!(told.title, "shop: 1.2 Parse dates is blocked and needs you");
     assert_eq!(told.message, "5 failures in a row: no luck");
     assert_eq!(told.next.as_deref(), Some("ralph run 1.2"));
+    // Only the report is missing.
+    let mut green = attempt("t-000001", Outcome::NoSigil, Status::Blocked);
+    if let EventKind::AttemptFinished(finished) = &mut green {
+        finished.gate = Some(ralph_core::model::GateOutcome::Passed);
+    }
+    let told = notice(&event(green), &place()).unwrap();
+    assert_eq!(told.next.as_deref(), Some("ralph task done 1.2 --verify"));
     let again = attempt("t-000001", Outcome::Failed, Status::Pending);
     assert_eq!(occasion(again), None);
     let lost = |status| EventKind::LostFound {
