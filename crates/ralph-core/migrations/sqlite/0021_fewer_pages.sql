@@ -47,9 +47,10 @@ DROP TRIGGER tasks_status;
 DROP TRIGGER tasks_verified;
 DROP TRIGGER tasks_verified_removed;
 DROP TABLE task_counts;
+-- (A cross join is made in this order: claims are few, tasks are many.)
 CREATE VIEW task_counts (status, n, verified) AS
 WITH claimed (n) AS (
-    SELECT count(*) FROM claims c JOIN tasks t ON t.id = c.task_id WHERE t.status = 'in_progress')
+    SELECT count(*) FROM claims c CROSS JOIN tasks t WHERE t.id = c.task_id AND t.status = 'in_progress')
 SELECT 'pending', open_tasks - n, 0 FROM totals, claimed
 UNION ALL SELECT 'in_progress', n, 0 FROM claimed
 UNION ALL SELECT 'done', done_tasks, verified_tasks FROM totals

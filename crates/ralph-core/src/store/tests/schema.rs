@@ -115,3 +115,20 @@ fn sch_02_an_attempt_can_be_added_with_the_columns_of_the_contract_alone() {
     let seen: Vec<_> = attempts.iter().map(|a| (a.attempt, a.counted)).collect();
     assert_eq!(seen, [(1, true), (2, true)]);
 }
+
+#[test]
+fn counting_tasks_and_reading_events_scan_no_large_table() {
+    let f = Fixture::new();
+    for (sql, large) in [
+        ("SELECT status, n, verified FROM task_counts", "SCAN t"),
+        (
+            "SELECT * FROM run_events WHERE id > 1 AND id < 9 AND run_id = 'r-1' ORDER BY id",
+            "SCAN run_events",
+        ),
+    ] {
+        let mut query = f.store.conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = query.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        let steps: Vec<String> = steps.map(Result::unwrap).collect();
+        assert!(!steps.iter().any(|step| step == large), "{steps:?}");
+    }
+}
