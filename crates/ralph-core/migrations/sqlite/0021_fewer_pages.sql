@@ -1,5 +1,5 @@
--- An attempt writes about half as many pages: what nearly every attempt changes is in one row, tables that only grow are
--- appended to, and indexes hold only rows that somebody looks for.
+-- An attempt writes about half as many pages: what nearly every attempt changes is in one row, and tables that only grow
+-- are appended to.
 
 -- Counters of tasks, by status. A task in progress counts as open, so that a claim changes no counter.
 ALTER TABLE totals ADD COLUMN open_tasks INTEGER NOT NULL DEFAULT 0;
@@ -177,17 +177,3 @@ SELECT place, task_id, root_id, coarse, gave_up FROM breaker_streak;
 DROP TABLE breaker_streak;
 ALTER TABLE breaker_streak_new RENAME TO breaker_streak;
 DROP INDEX idx_failure_entries_at;
-
--- The primary keys serve every search by task, so these two need only the rows that they could tell apart.
-DROP INDEX idx_iteration_outcomes_task_id;
-CREATE INDEX idx_iteration_outcomes_task_id ON iteration_outcomes (task_id) WHERE attempt_number > 1;
-DROP INDEX idx_failure_reports_task_id;
-CREATE INDEX idx_failure_reports_task_id ON failure_reports (task_id) WHERE attempt_number > 1;
--- Sums over models read every attempt; what is searched for is failures, and tasks in trouble.
-DROP INDEX idx_iteration_outcomes_model_outcome;
-CREATE INDEX idx_iteration_outcomes_model_outcome ON iteration_outcomes (model, outcome) WHERE outcome <> 'done';
-DROP INDEX idx_strategy_metrics_stuck_flag;
-CREATE INDEX idx_strategy_metrics_stuck_flag ON strategy_metrics (stuck_flag) WHERE stuck_flag = 1;
-DROP INDEX idx_strategy_metrics_consecutive_failures;
-CREATE INDEX idx_strategy_metrics_consecutive_failures ON strategy_metrics (consecutive_failures)
-WHERE consecutive_failures > 0;

@@ -319,9 +319,10 @@ fn drawn(run: &RunContext<'_>, known: &mut KnownFile, text: &str, digest: &str) 
         if known.places.as_ref().is_none_or(|(of, _)| of != digest) {
             known.places = Places::of(known.format, &text).map(|places| (digest.to_owned(), places));
         }
-        if let Some((_, places)) = &known.places {
-            text = places.mark(&text, &marks);
-        }
+        text = match &known.places {
+            Some((_, places)) => places.mark(&text, &marks),
+            None => mark(known.format, &text, &marks),
+        };
     }
     shown.settled = tasks;
     if known.format != Format::TasksMd {

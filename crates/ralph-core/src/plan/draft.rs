@@ -138,7 +138,16 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 5] = [Self::TasksMd, Self::Checklist, Self::Prd, Self::Gsd, Self::Lines];
+    pub const ALL: [Self; 8] = [
+        Self::TasksMd,
+        Self::Checklist,
+        Self::Prd,
+        Self::TaskMaster,
+        Self::Beads,
+        Self::Github,
+        Self::Gsd,
+        Self::Lines,
+    ];
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.as_str() == text)
