@@ -199,12 +199,14 @@ struct Mark {
     /// The status it gives; none where it is true or false.
     status: Option<String>,
     is_done: bool,
+    /// Whether it is that of an acceptance criterion, which is set with its task and never taken back.
+    is_criterion: bool,
 }
 
 impl Mark {
     /// What stands there instead, where something else has to.
     fn edit(&self, done: bool, words: &StatusWords) -> Option<String> {
-        if self.is_done == done {
+        if self.is_done == done || self.is_criterion && !done {
             return None;
         }
         Some(match (&self.status, done) {
@@ -386,7 +388,9 @@ impl Plan<'_> {
         ]);
         let flag = fields.get(&FLAGS).and_then(|value| Some(value.as_boolean_lit()?.value));
         let done = flag.unwrap_or_else(|| status.is_some_and(|status| DONE.contains(&status)));
-        let marks = fields.marks();
+        let mut marks = fields.marks();
+        let criteria_marks = fields.objects(&CRITERIA).into_iter().flat_map(|criterion| criterion.marks());
+        marks.extend(criteria_marks.map(|mark| Mark { is_criterion: true, ..mark }));
         let id = fields.text(&IDS);
         let name = match (&id, self.format) {
             (Some(number), Format::Github) => format!("GH-{number}"),
@@ -411,7 +415,7 @@ impl Plan<'_> {
             done,
             skipped: !done && status.is_some_and(|status| LEFT_OUT.contains(&status)),
             line,
-            mark: marks.first().map(|mark| mark.range.clone()),
+            mark: marks.iter().find(|mark| !mark.is_criterion).map(|mark| mark.range.clone()),
             ..DraftTask::default()
         };
         let parent_name = fields.parent();
@@ -563,7 +567,7 @@ impl Plan<'_> {
             self.problems.sort();
             return Err(self.problems);
         }
-        let unmarked = self.items.iter().filter(|item| item.marks.is_empty() && !item.task.done);
+        let unmarked = self.items.iter().filter(|item| item.task.mark.is_none() && !item.task.done);
         let unmarked: Vec<&Item> = unmarked.collect();
         if let (Some(first), true) = (unmarked.first(), self.format != Format::Github) {
             let text = match unmarked.len() {
@@ -807,11 +811,16 @@ impl<'v, 'a> Fields<'v, 'a> {
             let range = range.start + self.piece.offset..range.end + self.piece.offset;
             match &member.value {
                 Value::BooleanLit(flag) if FLAGS.contains(&name.as_str()) => {
-                    marks.push(Mark { range, status: None, is_done: flag.value });
+                    marks.push(Mark { range, status: None, is_done: flag.value, is_criterion: false });
                 }
                 Value::StringLit(status) if name == "status" => {
                     let is_done = DONE.contains(&plain(&status.value).as_str());
-                    marks.push(Mark { range, status: Some(status.value.to_string()), is_done });
+                    marks.push(Mark {
+                        range,
+                        status: Some(status.value.to_string()),
+                        is_done,
+                        is_criterion: false,
+                    });
                 }
                 _ => {}
             }

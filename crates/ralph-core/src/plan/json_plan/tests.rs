@@ -256,6 +256,10 @@ fn commands_of_criteria_are_gates_and_prose_is_none() {
     assert_eq!(draft.tasks[0].verify.as_deref(), Some("(\nnpm test || true\n) && test -f a"));
     assert_eq!(draft.notes[0].line, 4);
     assert_eq!(draft.tasks[0].done_when.as_deref(), Some("T; U; V"));
+    let checked = file.replace("\"text\": \"T\"", "\"text\": \"T\", \"passes\": false");
+    let done = mark(Format::Prd, &checked, &[("a", true)]);
+    assert_eq!(done, checked.replace("false", "true"), "criteria are marked with their story");
+    assert_eq!(mark(Format::Prd, &done, &[("a", false)]).matches("true,").count(), 1, "and never taken back");
 }
 
 #[test]
