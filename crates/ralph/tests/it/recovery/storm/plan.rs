@@ -37,7 +37,7 @@ pub fn text() -> String {
             }
             match n % 9 {
                 2 => text += "---\n\n",
-                4 => text += "Some prose – between tasks.\n\n- [ ] no key, no task\n\n\n",
+                4 => text += "Some prose – between tasks.\n\n- no box, no task\n\n\n",
                 6 => text += "### Details\n\n~~~\n- [x] 9.8 No task either\n~~~\n\n",
                 _ => {}
             }
