@@ -353,7 +353,8 @@ mod tests {
     /// What runs and notifications make of the settings.
     fn read(settings: &Settings) -> String {
         let run = run_settings(settings, Scope::All, &Args::default());
-        format!("{run:?} {:?} {}", settings.team(), crate::notify::described(settings))
+        let planning = crate::commands::plan::limits(settings);
+        format!("{run:?} {:?} {} {planning:?}", settings.team(), crate::notify::described(settings))
     }
 
     #[test]

@@ -329,7 +329,7 @@ mod tests {
         let found = from_markdown("- [ ] 1.3.1 A\n  - [ ] a step\n\n- [ ] B\n- [ ] 1.3.1 [P] [VERIFY] C");
         let keys: Vec<_> = found.iter().map(|task| task.key.as_deref()).collect();
         assert_eq!(keys, [Some("1.3.1"), None, Some("1.3.1")]);
-        assert_eq!(found[0].description, "- [ ] a step");
+        assert_eq!(found[0].description, "- a step");
         let titles: Vec<_> = found.iter().map(|task| task.title.as_str()).collect();
         assert_eq!(titles, ["A", "B", "[VERIFY] C"]);
         assert_eq!(from_markdown("Just a title")[0].title, "Just a title");

@@ -23,6 +23,7 @@ use serde_json::json;
 use super::import::{Choice, import_plan};
 use super::run::{self, Crew};
 use crate::command_error::{CommandError, CommandResult};
+use crate::settings::Settings;
 use crate::ui::format::counted;
 use crate::ui::progress::Progress;
 use crate::workspace::{Workspace, random, start_dir};
@@ -212,12 +213,12 @@ impl Session {
         run::apply_flags(&mut settings, &flags);
         let crew = Crew::of(&settings)?;
         let strongest = crew.agent().ladder().last().cloned();
-        let model = args.model.clone().or_else(|| (*settings.plan.model).clone()).or(strongest);
+        let (own_model, own_limit) = limits(&settings);
+        let model = args.model.clone().or(own_model).or(strongest);
         let model = model.unwrap_or_else(|| crew.agent().name().to_owned());
         run::note_stranger(crew.agent(), &model);
         let run_settings = run::run_settings(&settings, Scope::default(), &flags);
-        let limits = [args.max_cost, *settings.plan.max_cost_usd];
-        let own = limits.into_iter().flatten().next();
+        let own = args.max_cost.or(own_limit);
         let day = run::rest_of_day(&workspace.store, &run_settings.budgets)?;
         let budget_usd = [own, day].into_iter().flatten().reduce(f64::min);
         if budget_usd.is_some() && !crew.agent().can_tell_cost(&model) {
@@ -482,6 +483,11 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// The model and the cost limit that the settings give planning.
+pub fn limits(settings: &Settings) -> (Option<String>, Option<f64>) {
+    ((*settings.plan.model).clone(), *settings.plan.max_cost_usd)
 }
 
 /// Runs each gate once on the tree as it is.

@@ -118,7 +118,7 @@ fn a_ticked_whole_is_believed_and_its_open_parts_are_noted() {
     let done: Vec<bool> = draft.tasks.iter().map(|task| task.done).collect();
     assert_eq!(done, [true, true, false, true, true, false, true]);
     let lines: Vec<usize> = draft.notes.iter().map(|note| note.line).collect();
-    assert_eq!(lines, [2]);
+    assert_eq!(lines, [3]);
 }
 
 #[test]

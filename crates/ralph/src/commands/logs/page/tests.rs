@@ -13,7 +13,7 @@ fn task() -> Task {
         key: Some(Key::from_stored("1.2")),
         title: "Parse dates".into(),
         spec: None,
-        name: "t-000001".into(),
+        name: "1.2".into(),
         description: String::new(),
         status: ralph_core::model::Status::Pending,
         verified: false,
