@@ -4,6 +4,10 @@ CREATE TABLE plan_sessions (
     goal           TEXT NOT NULL,
     round          INTEGER NOT NULL,
     run_id         TEXT NOT NULL,
+    -- The process that asks; what the agent calls is inside it.
+    host           TEXT NOT NULL,
+    pid            INTEGER NOT NULL,
+    pid_started    TEXT NOT NULL,
     agent          TEXT NOT NULL,
     model          TEXT NOT NULL,
     started_at     TEXT NOT NULL,

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::decide::error_type_of;
 use crate::diagnose::error_line;
 use crate::git::{Git, GitLimits, Kept, RollbackMode};
+use crate::host::Host;
 use crate::logs::{LogDir, attempt_name};
 use crate::model::{AttemptCost, ErrorType, Outcome, RunId, TaskId};
 use crate::project::{LOGS, Project};
@@ -34,6 +35,7 @@ pub struct Planner<'a> {
     pub settings: &'a RunSettings,
     pub clock: &'a dyn Clock,
     pub random: &'a mut dyn FnMut() -> u64,
+    pub host: &'a dyn Host,
     pub interrupt: Interrupt,
     pub guard_command: Vec<OsString>,
     /// One id for all rounds.
@@ -110,7 +112,7 @@ impl Planner<'_> {
             ..PlanSession::default()
         };
         // Before the agent starts: a session that dies with Ralph is on record too.
-        let session = self.store.begin_plan_session(&record)?;
+        let session = self.store.begin_plan_session(&record, &self.host.owner())?;
         let git = Git::open(root, GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() })?;
         let git = match git {
             Some(git) => Some(git.without(own_files(self.settings.agents_md.as_deref(), self.store)?)),

@@ -247,14 +247,19 @@ impl Store {
     }
 
     pub fn at_work(&self) -> Result<AtWork> {
-        let owners = |table: &str| {
+        let owners = |table: &str, condition: &str| {
             // An older file may not have the table.
             match self.read(|conn| conn.table_exists(None, table))? {
-                true => self.all(&format!("SELECT host, pid, pid_started FROM {table}"), []),
+                true => {
+                    self.all(&format!("SELECT host, pid, pid_started FROM {table} WHERE {condition}"), [])
+                }
                 false => Ok(Vec::new()),
             }
         };
-        Ok(AtWork { claim_holders: owners("claims")?, hooks: owners("hook_processes")? })
+        let mut claim_holders: Vec<Owner> = owners("claims", "1")?;
+        // An agent that plans is inside, too.
+        claim_holders.extend(owners("plan_sessions", "outcome IS NULL")?);
+        Ok(AtWork { claim_holders, hooks: owners("hook_processes", "1")? })
     }
 
     /// Notes a hook or a notify command before it can do anything.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::sql::{Changes, Statements, bind, record};
-use super::{Durability, Result, Store};
+use super::{Durability, Owner, Result, Store};
 use crate::model::{AttemptCost, ErrorType, Outcome, RunId, Timestamp};
 
 /// One session of `ralph plan`, as `ralph history --json` prints it beside attempts.
@@ -35,9 +35,10 @@ record!(PlanSession {
 } reads {});
 
 impl Store {
-    pub fn begin_plan_session(&mut self, session: &PlanSession) -> Result<i64> {
+    pub fn begin_plan_session(&mut self, session: &PlanSession, owner: &Owner) -> Result<i64> {
         self.write(Durability::Process, |tx| {
-            tx.insert_record("plan_sessions", session, &[])?;
+            let Owner { host, pid, pid_started } = owner;
+            tx.insert_record("plan_sessions", session, bind! { host, pid, pid_started })?;
             Ok(tx.last_insert_rowid())
         })
     }

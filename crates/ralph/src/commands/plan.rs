@@ -12,6 +12,7 @@ use ralph_core::engine::{PlanAnswer, PlanEnding, Planner, RunSettings, remedy};
 use ralph_core::exit::RunExit;
 use ralph_core::files::write_whole;
 use ralph_core::gate::{self, Gate, GateResult};
+use ralph_core::host::ThisHost;
 use ralph_core::model::{GateOutcome, Outcome, RunId, Status};
 use ralph_core::plan::import::{self, TASKS_MD};
 use ralph_core::plan::review::{Finding, GateNow, Severity, check, plan_in};
@@ -350,6 +351,7 @@ impl Session {
             settings: &self.run_settings,
             clock: &SystemClock,
             random: &mut random,
+            host: &ThisHost::new(),
             interrupt: self.interrupt.clone(),
             guard_command: run::guard_command(self.run_settings.grace),
             run_id: self.run_id.clone(),
