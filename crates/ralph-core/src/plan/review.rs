@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::text::{one_line, paths};
+use super::tasks_md::CYCLE;
+use super::text::one_line;
 use super::{Draft, DraftTask};
 use crate::markdown::Fence;
 use crate::text::Pattern;
@@ -31,7 +32,8 @@ pub struct Finding {
     /// Counted from 1; 0 for the plan as a whole.
     pub line: usize,
     pub severity: Severity,
-    /// A word for programs: `no_gate`, `gate_passes_already`, `gate_broken`, `no_files`, `too_large`, `changes_ci`, …
+    /// A word for programs: `no_gate`, `gate_passes_already`, `gate_broken`, `no_files`, `too_large`, `changes_ci`,
+    /// `cycle`, `duplicate_key`, …
     pub check: &'static str,
     pub text: String,
 }
@@ -110,8 +112,27 @@ fn check_task(
             format!("the gate `{}` ran too long to tell whether it passes already", one_line(gate)),
         ),
     }
-    let named = paths(&task.description);
-    if task.files.is_empty() && named.is_empty() {
+    // Reading a plan settles these; a plan that is still being made is better without them.
+    let noted: Vec<&str> =
+        draft.notes.iter().filter(|note| note.line == task.line).map(|note| note.text.as_str()).collect();
+    if noted.contains(&CYCLE) {
+        find(
+            Severity::Error,
+            "cycle",
+            "this task and one that it depends on wait for each other: remove one of the dependencies".into(),
+        );
+    }
+    if let Some((key, number)) = task.name.rsplit_once('#')
+        && !noted.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        find(Severity::Error, "duplicate_key", format!("a task above has the key {key}: give each its own"));
+    }
+    /// A word with an extension, or a file that is known without one.
+    static FILE: Pattern = Pattern::new(
+        r"(?:/[\w-]+|[\w-]{2,})\.[A-Za-z][A-Za-z0-9]{0,7}\b|\b(?:Makefile|Dockerfile|Justfile)\b",
+    );
+    if task.files.is_empty() && !FILE.is_match(&task.description) {
         find(
             Severity::Error,
             "no_files",
@@ -224,6 +245,9 @@ mod tests {
         assert_eq!(checks(good(), Some(GateNow::TimedOut), None), ["gate_slow"]);
         assert_eq!(checks(DraftTask { verify: None, ..good() }, None, None), ["no_gate"]);
         assert_eq!(checks(DraftTask { files: Vec::new(), ..good() }, None, None), ["no_files"]);
+        let vague =
+            DraftTask { files: Vec::new(), description: "Change the form, e.g. its end.".into(), ..good() };
+        assert_eq!(checks(vague, None, None), ["no_files"]);
         let described = DraftTask { files: Vec::new(), description: "Change `src/b.rs`.".into(), ..good() };
         assert_eq!(checks(described, None, None), none);
         for large in [

@@ -129,44 +129,46 @@ fn plan(dir: Option<&Path>, args: &Args) -> CommandResult {
         Some(file) => start_dir(dir)?.join(file),
         None => free_path(workspace.project.root(), &goal),
     };
-    let mut request = session.first_request();
+    // Before the agent costs anything.
+    refuse_existing(&path)?;
+    let first = session.first_request();
+    let mut made = session.rounds(&mut workspace, &first)?;
+    if !attended {
+        return session.finish(&mut workspace, &made, &path, args.agent.yes, args.agent.json);
+    }
+    output::text(shown(&made, &estimate(&workspace, made.draft.tasks.len())?));
     loop {
-        let made = session.rounds(&mut workspace, &request)?;
-        if !attended {
-            return session.finish(&mut workspace, &made, &path, args.agent.yes, args.agent.json);
-        }
-        output::text(shown(&made, &estimate(&workspace, made.draft.tasks.len())?));
         let question = "[a]ccept  [e]dit  [c]hange in words  [s]ave only  [q]uit? ";
-        match input::ask(question).map(|answer| answer.trim().to_lowercase()).as_deref() {
+        let request = match input::ask(question).map(|answer| answer.trim().to_lowercase()).as_deref() {
             Some("a" | "accept" | "y" | "yes") => {
                 return session.finish(&mut workspace, &made, &path, true, false);
             }
             Some("s" | "save") => return session.finish(&mut workspace, &made, &path, false, false),
             Some("e" | "edit") => {
                 let text = edited(&workspace, &made.text)?;
-                request = session.again(&text, "Check this plan, which was edited by hand, and answer with it, changed only where the check below demands it.");
-                let (draft, findings) = session.check(&workspace, &text)?;
-                if findings.iter().all(|finding| finding.severity == Severity::Warning) {
-                    return session.finish(
-                        &mut workspace,
-                        &Made { text, draft, findings },
-                        &path,
-                        true,
-                        false,
-                    );
+                let (edited, problems) = session.check(&workspace, text)?;
+                if problems.is_empty() {
+                    return session.finish(&mut workspace, &edited, &path, true, false);
                 }
-                output::text(told(&findings));
+                let list = format!("- {}", problems.join("\n- "));
+                output::note(format_args!("the check of the edited plan found:\n{list}"));
+                let wish = "This plan was edited by hand. Change it only where the check demands it. The check found:";
+                session.again(&edited.text, &format!("{wish}\n\n{list}"))
             }
             Some("c" | "change") => {
-                let wish = input::ask("What should be different? ").unwrap_or_default();
-                request = session.again(&made.text, &format!("Change the plan: {}", wish.trim()));
+                match input::ask("What should be different? ").as_deref().map(str::trim) {
+                    None | Some("") => continue,
+                    Some(wish) => session.again(&made.text, &format!("Change the plan: {wish}")),
+                }
             }
             Some("q" | "quit") | None => {
                 output::note("nothing was saved");
                 return Ok(ExitCode::from(RunExit::Aborted.code()));
             }
-            Some(_) => request = session.again(&made.text, ""),
-        }
+            Some(_) => continue,
+        };
+        made = session.rounds(&mut workspace, &request)?;
+        output::text(shown(&made, &estimate(&workspace, made.draft.tasks.len())?));
     }
 }
 
@@ -183,11 +185,11 @@ fn goal(dir: Option<&Path>, args: &Args) -> Result<String, CommandError> {
     }
 }
 
-/// A plan that passed.
+/// A plan as it was checked.
 struct Made {
     text: String,
     draft: Draft,
-    /// Warnings only.
+    /// Warnings only, if the plan passed.
     findings: Vec<Finding>,
 }
 
@@ -276,19 +278,10 @@ impl Session {
                 last = last.or(Some((None, vec![why.to_owned()])));
                 continue;
             };
-            let (draft, findings, problems) = match self.check(workspace, &text) {
-                Ok((draft, findings)) => {
-                    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
-                    let problems: Vec<String> = errors.map(line_of).collect();
-                    (draft, findings, problems)
-                }
-                Err(error) => {
-                    (Draft::default(), Vec::new(), error.message().lines().map(str::to_owned).collect())
-                }
-            };
+            let (made, problems) = self.check(workspace, text)?;
             if problems.is_empty() {
                 self.judge(workspace, &answer, None)?;
-                return Ok(Made { text, draft, findings });
+                return Ok(made);
             }
             let list = format!("- {}", problems.join("\n- "));
             self.judge(workspace, &answer, Some(&one_line(&problems.join("; "), 500)))?;
@@ -296,8 +289,8 @@ impl Session {
                 &format!("the check found {}:\n{list}", counted(problems.len() as u64, "problem")),
                 left,
             );
-            request = self.again(&text, &format!("The check of the plan found:\n\n{list}"));
-            last = Some((Some(text), problems));
+            request = self.again(&made.text, &format!("The check of the plan found:\n\n{list}"));
+            last = Some((Some(made.text), problems));
         }
         let (text, problems) = last.unwrap_or_default();
         let mut error = CommandError::environment(format_args!(
@@ -400,17 +393,24 @@ impl Session {
         }
     }
 
-    /// Reads and checks a plan, its gates included.
-    fn check(&self, workspace: &Workspace, text: &str) -> Result<(Draft, Vec<Finding>), CommandError> {
+    /// Reads and checks a plan, its gates included, and tells why it cannot be used.
+    fn check(&self, workspace: &Workspace, text: String) -> Result<(Made, Vec<String>), CommandError> {
         let root = workspace.project.root();
-        let name = "the plan";
-        let draft = import::read_plan(root, name, Format::TasksMd, text).map_err(CommandError::usage)?;
+        let draft = match import::read_plan(root, "the plan", Format::TasksMd, &text) {
+            Ok(draft) => draft,
+            Err(error) => {
+                let problems = error.to_string().lines().map(str::to_owned).collect();
+                return Ok((Made { text, draft: Draft::default(), findings: Vec::new() }, problems));
+            }
+        };
         let gates = match self.run_gates {
             true => run_gates(&draft.tasks, root, &self.run_settings, &self.interrupt)?,
             false => HashMap::new(),
         };
         let findings = check(&draft, &gates, Some(&self.goal));
-        Ok((draft, findings))
+        let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
+        let problems = errors.map(line_of).collect();
+        Ok((Made { text, draft, findings }, problems))
     }
 
     /// Saves the plan, and imports it where it was accepted.
@@ -422,10 +422,8 @@ impl Session {
         accepted: bool,
         as_json: bool,
     ) -> CommandResult {
-        if path.exists() {
-            return Err(CommandError::usage(format_args!("{} exists already", path.display()))
-                .hint("save the plan elsewhere with -o FILE"));
-        }
+        // It may have appeared while the agent planned.
+        refuse_existing(path)?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|error| CommandError::cannot_write(folder, &error))?;
         }
@@ -625,6 +623,14 @@ fn edited(workspace: &Workspace, text: &str) -> Result<String, CommandError> {
         Ok(_) => Err(CommandError::environment(format_args!("{editor} failed"))),
         Err(error) => Err(CommandError::environment(format_args!("cannot start {editor}: {error}"))
             .hint("set EDITOR to your editor")),
+    }
+}
+
+fn refuse_existing(path: &Path) -> Result<(), CommandError> {
+    match path.exists() {
+        false => Ok(()),
+        true => Err(CommandError::usage(format_args!("{} exists already", path.display()))
+            .hint("save the plan elsewhere with -o FILE")),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::stage::{Player, Stage};
 use crate::support::Project;
 
 /// Codex, which does not try again by itself.
-const CODEX: Player = player(|url| provider(url, 0));
+pub const CODEX: Player = player(|url| provider(url, 0));
 /// Codex, which tries again once.
 const PATIENT: Player = player(|url| provider(url, 1));
 /// Codex, whose model nobody serves.

@@ -29,6 +29,8 @@ fn commands_that_change_something_are_refused_inside_an_attempt() {
         "task deps add a b",
         "task deps rm b a",
         "import plan.md",
+        "plan X",
+        "plan check",
         "init",
         "run",
         "demo",

@@ -48,6 +48,7 @@ mod ownership;
 mod pause;
 mod plan;
 mod plan_changes;
+mod plan_command;
 mod process_limits;
 mod processes;
 mod read_only;

@@ -11,6 +11,7 @@ mod gate;
 mod order;
 
 use self::fields::Fields;
+pub(super) use self::order::CYCLE;
 use self::order::Order;
 use super::command::CanRun;
 use super::outline::{Dialect, Item, Outline, note_open_parts, title_of};

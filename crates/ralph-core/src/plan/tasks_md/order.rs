@@ -23,6 +23,10 @@ pub(super) struct Order<'o, 'a> {
     depends: Vec<Vec<usize>>,
 }
 
+/// What is noted at a task whose dependencies were left out.
+pub(in crate::plan) const CYCLE: &str =
+    "this task and one that it depends on wait for each other; Ralph goes by their order";
+
 /// What the order of tasks depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Step<'a> {
@@ -166,8 +170,7 @@ impl<'o, 'a> Order<'o, 'a> {
                     // What is still circular after some rounds is not worth more.
                     self.depends[*at].retain(|other| !cycle.contains(other) && round < 7);
                     if self.depends[*at].len() < count {
-                        let text = "this task and one that it depends on wait for each other; Ralph goes by their order";
-                        notes.push(Note::new(self.items[*at].mark.line + 1, text));
+                        notes.push(Note::new(self.items[*at].mark.line + 1, CYCLE));
                     }
                 }
             }
