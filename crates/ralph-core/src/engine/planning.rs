@@ -137,7 +137,7 @@ impl Planner<'_> {
             lines: LineSplitter::new(agent::LINE_LIMIT),
             parser: self.agent.parser(),
             errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
-            price: price.clone(),
+            price,
             budget_usd,
             on_activity,
         };

@@ -16,21 +16,20 @@ pub fn tasks_md(tasks: &[Task]) -> String {
     let mut text = "# Plan\n".to_owned();
     let mut phase = None;
     let children: HashSet<&TaskId> = tasks.iter().filter_map(|task| task.parent_id.as_ref()).collect();
-    let mut number = 0;
-    for task in in_order(tasks).into_iter().filter(|task| !children.contains(&task.id)) {
-        if task.phase != phase || number == 0 {
+    let leaves = in_order(tasks).into_iter().filter(|task| !children.contains(&task.id));
+    for (at, task) in leaves.enumerate() {
+        if task.phase != phase || at == 0 {
             phase = task.phase;
             match phase {
                 Some(phase) => text.push_str(&format!("\n## Phase {phase}\n\n")),
                 None => text.push('\n'),
             }
         }
-        number += 1;
         let mark = if matches!(task.status, Status::Done | Status::Skipped) { 'x' } else { ' ' };
         let key = task.key.as_ref().map(|key| key.as_str().to_owned());
         let is_spec_key = |key: &String| super::key::spec_key(key).is_some_and(|(whole, _)| whole == key);
         // A key that this format cannot have would become a part of the title.
-        let key = key.filter(is_spec_key).unwrap_or_else(|| format!("0.{number}"));
+        let key = key.filter(is_spec_key).unwrap_or_else(|| format!("0.{}", at + 1));
         text.push_str(&format!("- [{mark}] {key} {}\n", one_line(&task.title, TITLE)));
         let mut steps = task.description.lines().filter(|line| !line.trim().is_empty());
         if let Some(first) = steps.next() {
