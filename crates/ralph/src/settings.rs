@@ -220,6 +220,10 @@ settings! {
         /// Cost limit of one `ralph plan`, in dollars.
         max_cost_usd: Option<f64> = None,
     }
+    trackers: TrackersSection {
+        /// Whether Ralph closes the issue of a finished task, with a comment. For issues imported with `ralph import gh:…`.
+        write: bool = false,
+    }
     git: GitSection {
         /// Whether Ralph commits the changes of a finished task.
         commit: CommitWhen = CommitWhen::Never,

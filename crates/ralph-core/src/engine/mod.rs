@@ -33,6 +33,7 @@ mod settings;
 mod shared_file;
 mod state_md;
 mod team;
+mod trackers;
 mod upkeep;
 mod waits;
 mod work_tree;
@@ -52,5 +53,6 @@ pub use settings::{
 };
 pub use state_md::refresh_state;
 pub use team::remedy;
+pub use trackers::GITHUB;
 pub use upkeep::{Upkeep, merge_all, protected_logs, stale};
 pub use work_tree::changes_of_others;

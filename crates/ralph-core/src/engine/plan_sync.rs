@@ -10,11 +10,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use self::shown::{LINE_CHARS, Shown, Standing, block_of, log_of, mark_of, state_of};
+use self::shown::{LINE_CHARS, Shown, Standing, block_of, log_of, state_of};
 use super::agents_md_sync::{AGENTS_LAST_WORDS, whole};
 use super::run_context::{RunContext, shown_command};
 use super::run_end::Result;
 use super::shared_file::{FileError, edit};
+use super::trackers::{GITHUB, close_done_issues};
 use crate::event::{EventKind, GateAuthor, TaskRef};
 use crate::files::{Cleared, Limit, Links, Lock, Stamp, quick_digest, read, recover, stamp};
 use crate::model::{Status, Timestamp};
@@ -25,7 +26,7 @@ use crate::plan::{Format, progress_md, state_json};
 use crate::store::{Author, FixRecord, ImportRequest, ShownFile, Side, SourceFile, StoreError};
 use crate::text::one_line;
 
-pub(super) use self::shown::LogNews;
+pub(super) use self::shown::{LogNews, mark_of};
 
 /// How long another run's turn is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -80,7 +81,9 @@ impl PlanFiles {
         let sources = run.store.sources()?.into_iter();
         let written = sources.filter_map(|source| Some((Format::parse(&source.format)?, source)));
         self.sources = written
-            .filter(|(format, _)| format.is_written())
+            .filter(|(format, source)| {
+                format.is_written() || run.settings.write_trackers && is_tracker(source)
+            })
             // At the start every file is read, and a run that was killed may have left something.
             .map(|(format, source)| KnownFile {
                 source: SourceFile { digest: None, ..source },
@@ -146,6 +149,9 @@ impl PlanFiles {
         author: &Author,
         news: &LogNews,
     ) -> Result<(), FileError> {
+        if is_tracker(&known.source) {
+            return close_done_issues(run, &known.source);
+        }
         let own_path = source_path(run, &known.source);
         let file = written_file(known.format, &own_path);
         if known.format == Format::Gsd && !file.exists() {
@@ -445,6 +451,11 @@ fn change_beside(
         FileError::File(why) => FileError::file(format!("{name}: {why}")),
         halt @ FileError::Halt(_) => halt,
     })
+}
+
+/// Whether a plan is a list of issues elsewhere, and no file.
+fn is_tracker(source: &SourceFile) -> bool {
+    source.path.starts_with(GITHUB)
 }
 
 fn source_path(run: &RunContext<'_>, source: &SourceFile) -> PathBuf {

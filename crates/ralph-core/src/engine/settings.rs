@@ -60,6 +60,8 @@ pub struct RunSettings {
     pub memory: Limits,
     /// AGENTS.md below the work tree; none where it is not to be kept.
     pub agents_md: Option<String>,
+    /// Whether issues of a tracker are closed when their tasks are done.
+    pub write_trackers: bool,
     pub logs: logs::Limits,
     /// How large an attempt's log may grow before its beginning is dropped; none for any size.
     pub max_attempt_bytes: Option<u64>,
@@ -214,6 +216,7 @@ impl Default for RunSettings {
             agents_md: Some("AGENTS.md".into()),
             logs: logs::Limits::new(30, 1024),
             max_attempt_bytes: Some(256 * 1024 * 1024),
+            write_trackers: false,
             lease: Duration::from_secs(60),
         }
     }

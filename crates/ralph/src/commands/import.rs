@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use ralph_core::engine::GITHUB;
 use ralph_core::files::write_whole;
 use ralph_core::plan::import::{self, FoundPlan, ImportError};
 use ralph_core::plan::{Format, export, jsonl};
@@ -22,8 +23,6 @@ use crate::ui::style::Standing;
 use crate::workspace::{Workspace, now, random, start_dir};
 
 const LISTED: usize = 20;
-/// What begins a path that means GitHub issues.
-const GITHUB: &str = "gh:";
 
 /// Import a plan from a file.
 ///
@@ -130,10 +129,15 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         }
         show(args, &found.path, &report);
         if !found.format.is_written() {
-            output::note(format_args!(
-                "Ralph does not write to this format: {} will not show what is done",
-                found.path
-            ));
+            let path = &found.path;
+            match path.starts_with(GITHUB) {
+                true => output::note(
+                    "Ralph closes these issues only with [trackers] write = true (ralph config set trackers.write true)",
+                ),
+                false => output::note(format_args!(
+                    "Ralph does not write to this format: {path} will not show what is done"
+                )),
+            }
         }
         if let Some(ungated) = lines::ungated(without_gate.len() as u64, without_gate) {
             output::note(ungated);

@@ -116,7 +116,7 @@ pub(super) struct Shown {
 }
 
 /// How a task's box is to be, where it is not so.
-pub(super) fn mark_of(task: &FiledTask) -> Option<bool> {
+pub(in crate::engine) fn mark_of(task: &FiledTask) -> Option<bool> {
     match (task.status, task.tick) {
         (Status::Done, Tick::Open | Tick::Unproven) => Some(true),
         // Who ticked it during an attempt may have been the agent.

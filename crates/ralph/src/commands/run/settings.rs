@@ -113,6 +113,7 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
         },
         agents_md: agents_md(settings),
         logs: log_limits(settings),
+        write_trackers: *settings.trackers.write,
         max_attempt_bytes: match *settings.logs.max_attempt_mb {
             0 => None,
             mb => Some(u64::from(mb) * 1024 * 1024),
