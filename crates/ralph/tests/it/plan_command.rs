@@ -156,7 +156,7 @@ fn three_rounds_are_the_most() {
 }
 
 #[test]
-fn git_01_what_the_agent_changes_while_planning_is_undone() {
+fn what_the_agent_changes_while_planning_is_undone() {
     let project = answering(Project::with_git(), &[PLAN]);
     project.write("mine.txt", "mine\n");
     project.write("draft.txt", "before\n");

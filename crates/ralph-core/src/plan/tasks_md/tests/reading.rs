@@ -20,13 +20,13 @@ fn imp_01_what_is_a_task() {
     assert_eq!(tree(text), ["? a", "1.1 b <?", "1.3 d", "1.4 e <1.3", "? f"]);
     let draft = draft(text);
     let whole = &draft.tasks[2];
-    assert_eq!((whole.description.as_str(), whole.done, whole.line), ("- t", false, 6));
+    assert_eq!((whole.description.as_str(), whole.done, whole.line), ("- t", true, 6));
     assert_eq!((draft.tasks[3].description.as_str(), draft.tasks[3].steps.as_slice()), ("- s", &[8][..]));
-    let note = "this task is checked, but tasks below it are not; Ralph treats it as open";
+    let note = "the task above it is checked, so Ralph skips this one";
     assert_eq!(
         notes(text),
         [
-            (6, note.to_owned()),
+            (7, note.to_owned()),
             (9, "this step is open, but its task is checked; Ralph takes the task for done".to_owned())
         ]
     );
