@@ -177,6 +177,23 @@ fn what_the_agent_changes_while_planning_is_undone() {
 }
 
 #[test]
+fn an_agent_that_plans_can_only_read() {
+    let project = project(&[PLAN]);
+    project.add(&["A", "--key", "a"]);
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    let calls = ["task add X", "task done a", "plan X", "config set run.limit 3", "status"];
+    let calls = calls.map(|call| {
+        format!("{ralph} {call} </dev/null >/dev/null 2>&1; echo \"$? {call}\" >> .ralph/codes\n")
+    });
+    project.write(".ralph/does", &calls.concat());
+    project.ok(&["plan", GOAL]);
+    let expected = "2 task add X\n2 task done a\n2 plan X\n2 config set run.limit 3\n0 status\n";
+    assert_eq!(project.read(".ralph/codes"), expected);
+    assert_eq!(titles(&project), ["A"]);
+    project.ok(&["task", "done", "a"]);
+}
+
+#[test]
 fn planning_keeps_to_its_cost_limit() {
     let project = streams::project(&streams::said(0.5, "no plan"), "");
     for (args, rounds) in [(&["--max-cost", "0.4"][..], 1), (&["--max-cost", "0.9"], 2)] {
