@@ -23,6 +23,7 @@ mod diagnose;
 mod display;
 mod doctor;
 mod failures;
+mod formats;
 mod frozen_gates;
 mod gates;
 mod gemini;

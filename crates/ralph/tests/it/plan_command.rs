@@ -156,7 +156,7 @@ fn three_rounds_are_the_most() {
 }
 
 #[test]
-fn git_01_what_the_agent_changes_while_planning_is_undone() {
+fn what_the_agent_changes_while_planning_is_undone() {
     let project = answering(Project::with_git(), &[PLAN]);
     project.write("mine.txt", "mine\n");
     project.write("draft.txt", "before\n");
@@ -174,6 +174,23 @@ fn git_01_what_the_agent_changes_while_planning_is_undone() {
     let place = place.lines().next().unwrap();
     assert_eq!(project.git(&["show", &format!("{place}:new.txt")]), "x\n");
     assert_eq!(project.git(&["diff", "--cached", "--name-only"]), "");
+}
+
+#[test]
+fn an_agent_that_plans_can_only_read() {
+    let project = project(&[PLAN]);
+    project.add(&["A", "--key", "a"]);
+    let ralph = env!("CARGO_BIN_EXE_ralph");
+    let calls = ["task add X", "task done a", "plan X", "config set run.limit 3", "status"];
+    let calls = calls.map(|call| {
+        format!("{ralph} {call} </dev/null >/dev/null 2>&1; echo \"$? {call}\" >> .ralph/codes\n")
+    });
+    project.write(".ralph/does", &calls.concat());
+    project.ok(&["plan", GOAL]);
+    let expected = "2 task add X\n2 task done a\n2 plan X\n2 config set run.limit 3\n0 status\n";
+    assert_eq!(project.read(".ralph/codes"), expected);
+    assert_eq!(titles(&project), ["A"]);
+    project.ok(&["task", "done", "a"]);
 }
 
 #[test]
