@@ -37,8 +37,8 @@ pub fn check(dir: Option<&Path>, command: &Command) -> Result<(), CommandError> 
     ))
 }
 
-/// Whether an ancestor of this process holds a claim in the project's database, or a planning session started it. What cannot be
-/// read here is told by the command itself.
+/// Whether an ancestor of this process holds a claim in the project's database. What cannot be read here is told by the
+/// command itself.
 fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
     let Ok(here) = start_dir(dir) else {
         return false;
@@ -52,15 +52,10 @@ fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
     let Some(database) = database.filter(|path| path.is_file()) else {
         return false;
     };
-    let Ok(store) = Store::open_read_only(&database) else {
-        return false;
-    };
-    // A planning session holds no claim, so that its variables have to tell.
-    let run = std::env::var("RALPH_RUN_ID").ok();
-    run.is_some_and(|run| store.is_planning(&run).unwrap_or(false))
-        || store.at_work().is_ok_and(|at_work| {
-            !at_work.claim_holders.is_empty() && is_inside(ancestors(&ThisHost::new()), &at_work)
-        })
+    let at_work = Store::open_read_only(&database).and_then(|store| store.at_work());
+    at_work.is_ok_and(|at_work| {
+        !at_work.claim_holders.is_empty() && is_inside(ancestors(&ThisHost::new()), &at_work)
+    })
 }
 
 /// A command that is not listed changes something: nothing is allowed inside an attempt by oversight.

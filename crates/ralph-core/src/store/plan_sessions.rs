@@ -60,15 +60,6 @@ impl Store {
         self.change(Durability::Process, sql, bind! { id, outcome, message })
     }
 
-    /// Whether a session of this run goes on.
-    pub fn is_planning(&self, run_id: &str) -> Result<bool> {
-        // An older file may not have the table.
-        if !self.read(|conn| conn.table_exists(None, "plan_sessions"))? {
-            return Ok(false);
-        }
-        self.has("SELECT 1 FROM plan_sessions WHERE run_id = ?1 AND outcome IS NULL", [run_id])
-    }
-
     /// All of them, oldest first.
     pub fn plan_sessions(&self) -> Result<Vec<PlanSession>> {
         self.all("SELECT * FROM plan_sessions ORDER BY id", [])
