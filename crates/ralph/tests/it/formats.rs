@@ -235,7 +235,7 @@ fn with_gh(script: Option<&str>) -> Project {
     let bin = project.path("../bin");
     fs::create_dir_all(&bin).unwrap();
     // The system's programs one by one, without a `gh` that is installed there.
-    for name in ["sh", "cat", "git"] {
+    for name in ["sh", "cat", "git", "sed", "head"] {
         let found = ["/usr/bin", "/bin"]
             .map(|dir| format!("{dir}/{name}"))
             .into_iter()
@@ -286,6 +286,34 @@ fn imp_02_github_issues_come_through_gh() {
     other.write("found.json", issues);
     assert_eq!(other.json(&["import", "found.json", "--json"])["format"], "github");
     assert_eq!(tasks(&other), tasks(&project)[..2]);
+}
+
+#[test]
+fn issues_are_closed_when_their_tasks_are_done_where_that_is_allowed() {
+    let issues = r#"[{"number":7,"title":"Add search","body":"","labels":[],"state":"OPEN","url":"u"}]"#;
+    let script = format!("echo \"$*\" >> gh.calls; case $2 in list) echo '{issues}';; esac");
+    for (allowed, query, closed) in [("false", "gh:label=ralph", 0), ("true", "gh:label=ralph,repo=a/b", 1)] {
+        let project = with_gh(Some(&script));
+        project.ok(&["config", "set", "trackers.write", allowed]);
+        project.ok(&["import", query]);
+        project.ralph(&["run", "--no-gate"]).expect_code(0);
+        let calls = project.read("gh.calls");
+        let calls: Vec<&str> = calls.lines().filter(|call| call.starts_with("issue close")).collect();
+        assert_eq!(calls.len(), closed, "{calls:?}");
+        if let [call] = calls[..] {
+            assert_eq!(call, "issue close 7 --comment Done by Ralph. --repo=a/b");
+        }
+        // Only once.
+        project.ralph(&["run", "--no-gate"]).expect_code(0);
+        assert_eq!(project.read("gh.calls").matches("issue close").count(), closed);
+    }
+    let project =
+        with_gh(Some(&format!("case $2 in list) echo '{issues}';; *) echo 'HTTP 403' >&2; exit 1;; esac")));
+    project.ok(&["config", "set", "trackers.write", "true"]);
+    project.ok(&["import", "gh:"]);
+    let run = project.ralph(&["run", "--no-gate"]).expect_code(0);
+    let said = run.stdout + &run.stderr;
+    assert!(said.contains("`gh issue close 7` failed: HTTP 403"), "{said}");
 }
 
 #[test]
