@@ -110,7 +110,10 @@ struct CheckArgs {
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     match &args.command {
         Some(Below::Check(args)) => check_plan(dir, args),
-        None => plan(dir, args),
+        None => {
+            run::refuse_inside_an_attempt("ralph plan")?;
+            plan(dir, args)
+        }
     }
 }
 

@@ -158,7 +158,7 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    refuse_inside_an_attempt()?;
+    refuse_inside_an_attempt("ralph run")?;
     let mut workspace = match args.dry_run {
         true => Workspace::open_to_read(dir)?,
         false => Workspace::open(dir)?,
@@ -304,7 +304,8 @@ pub fn guard_command(grace: Duration) -> Vec<OsString> {
     env::current_exe().map(|program| vec![program.into(), "guard".into(), grace.into()]).unwrap_or_default()
 }
 
-fn refuse_inside_an_attempt() -> Result<(), CommandError> {
+/// Refuses what would start agents inside an agent.
+pub fn refuse_inside_an_attempt(command: &str) -> Result<(), CommandError> {
     let Some(run) = env::var("RALPH_RUN_ID").ok().filter(|run| !run.is_empty()) else {
         return Ok(());
     };
@@ -313,7 +314,7 @@ fn refuse_inside_an_attempt() -> Result<(), CommandError> {
         None => ("an attempt", "report the result of your own task instead"),
     };
     Err(CommandError::usage(format_args!(
-        "cannot start `ralph run` inside {place} of run {run}: it would recurse"
+        "cannot start `{command}` inside {place} of run {run}: it would recurse"
     ))
     .hint(format_args!("{instead}; unset RALPH_RUN_ID if this is not inside {place}")))
 }
