@@ -55,24 +55,35 @@ struct KnownFile {
 }
 
 /// How a file looked on the disk at some moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Seen {
     stamp: Stamp,
-    /// Whether a change since then shows: a file that was written just before may be written again within the same tick of
-    /// the file system's clock.
-    is_sure: bool,
+    /// Of its text, where the stamp alone does not tell: a file that was written just before may be written again within the
+    /// same tick of the file system's clock.
+    digest: Option<String>,
+    /// Whether it was looked at, at all.
+    was_seen: bool,
 }
 
 impl Seen {
     fn of(path: &Path) -> Self {
         let stamp = stamp(path);
         let age = stamp.map(|(at, _)| SystemTime::now().duration_since(at).unwrap_or_default());
-        Self { stamp, is_sure: age.is_none_or(|age| age > CLOCK_TICK) }
+        let is_sure = age.is_none_or(|age| age > CLOCK_TICK);
+        let digest = if is_sure { None } else { digest_of(path) };
+        Self { stamp, was_seen: is_sure || digest.is_some(), digest }
     }
 
-    fn is_same(self, path: &Path) -> bool {
-        self.is_sure && stamp(path) == self.stamp
+    fn is_same(&self, path: &Path) -> bool {
+        self.was_seen
+            && stamp(path) == self.stamp
+            && self.digest.as_ref().is_none_or(|digest| digest_of(path).as_ref() == Some(digest))
     }
+}
+
+fn digest_of(path: &Path) -> Option<String> {
+    let bytes = read(path, Links::Follow, Limit::TEXT).ok()?;
+    Some(quick_digest(&String::from_utf8_lossy(&bytes)))
 }
 
 impl PlanFiles {
@@ -90,7 +101,7 @@ impl PlanFiles {
                 format,
                 unsettled: true,
                 seen: Seen::default(),
-                log_and_state: [Seen::default(); 2],
+                log_and_state: [Seen::default(), Seen::default()],
                 standing: None,
                 places: None,
             })
