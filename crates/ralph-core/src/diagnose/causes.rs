@@ -289,7 +289,7 @@ mod tests {
                 ("dial tcp localhost:80: connect: connection refused", "localhost:80"),
                 ("lib.rs:12: Connection refused by db:5432", "db:5432"),
                 ("fatal: Could not resolve host: github.com", "github.com"),
-                ("getaddrinfo ENOTFOUND registry.npmjs.org", "registry.npmjs.org"),
+                ("getaddrinfo ENOTFOUND packages.example.org", "packages.example.org"),
                 ("thread:12 Network is unreachable", ""),
             ],
         );
