@@ -52,13 +52,12 @@ pub fn tasks_md(tasks: &[Task]) -> String {
 /// Task Master's tasks.json, in its layout with tags.
 pub fn task_master(tasks: &[Task]) -> serde_json::Result<String> {
     let top: Vec<&Task> = tasks.iter().filter(|task| task.parent_id.is_none()).collect();
+    let parts = parts_of(tasks);
+    let below = |task: &Task| parts.get(&task.id).map(Vec::as_slice).unwrap_or_default();
     let mut ids: HashMap<&TaskId, (usize, Option<usize>)> = HashMap::new();
     for (at, task) in top.iter().enumerate() {
         ids.insert(&task.id, (at + 1, None));
-        let parts = tasks.iter().filter(|part| is_below(part, task, tasks));
-        parts.enumerate().for_each(|(part, below)| {
-            ids.insert(&below.id, (at + 1, Some(part + 1)));
-        });
+        ids.extend(below(task).iter().enumerate().map(|(part, task)| (&task.id, (at + 1, Some(part + 1)))));
     }
     let of = |task: &Task, is_part: bool| {
         let own = ids.get(&task.id).copied().unwrap_or_default();
@@ -86,8 +85,7 @@ pub fn task_master(tasks: &[Task]) -> serde_json::Result<String> {
     };
     let listed = top.iter().map(|task| {
         let mut listed = of(task, false);
-        let parts = tasks.iter().filter(|part| is_below(part, task, tasks));
-        listed["subtasks"] = parts.map(|part| of(part, true)).collect();
+        listed["subtasks"] = below(task).iter().map(|part| of(part, true)).collect();
         listed
     });
     let document = json!({ "master": { "tasks": listed.collect::<Vec<Value>>(), "metadata": {} } });
@@ -126,13 +124,18 @@ pub fn beads(tasks: &[Task]) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Whether a task is below another, at any depth: Task Master knows one level.
-fn is_below(task: &Task, top: &Task, tasks: &[Task]) -> bool {
-    let parent = |task: &Task| {
-        let id = task.parent_id.as_ref()?;
-        tasks.iter().find(|other| other.id == *id)
-    };
-    std::iter::successors(parent(task), |task| parent(task)).any(|above| above.id == top.id)
+/// For each task of the first level all that is below it, at any depth: Task Master knows one level.
+fn parts_of(tasks: &[Task]) -> HashMap<&TaskId, Vec<&Task>> {
+    let parents: HashMap<&TaskId, &TaskId> =
+        tasks.iter().filter_map(|task| Some((&task.id, task.parent_id.as_ref()?))).collect();
+    let mut parts: HashMap<&TaskId, Vec<&Task>> = HashMap::new();
+    for task in tasks.iter().filter(|task| task.parent_id.is_some()) {
+        let above = std::iter::successors(Some(&task.id), |id| parents.get(id).copied());
+        if let Some(top) = above.last() {
+            parts.entry(top).or_default().push(task);
+        }
+    }
+    parts
 }
 
 /// Each task after those it depends on, else in the plan's order.
