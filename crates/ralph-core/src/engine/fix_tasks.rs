@@ -152,7 +152,7 @@ impl FixPolicy<'_> {
                 }))
             }
             Err(limit) => {
-                // The limit and the chain; the rest of the lines is for whoever watches the run.
+                // The limit and the chain; the other lines are only shown in the run's display.
                 let lines =
                     limit.lines.iter().take(2).map(|line| line.trim_start_matches("ERROR: ").to_owned());
                 let tried = tried.map(|tried| format!("Tried {tried}"));

@@ -169,7 +169,7 @@ fn str_09_the_adaptive_strategy_learns_and_says_why() {
     assert!(first.2.starts_with("adaptive: haiku (60% chance), then "), "{}", first.2);
     let last = &all[3];
     assert_eq!(last.1, "haiku");
-    assert!(last.2.contains("chance, ~$0.1"), "the cost was learnt: {}", last.2);
+    assert!(last.2.contains("chance, ~$0.1"), "the cost was learned: {}", last.2);
     let tried = all.iter().filter(|(_, model, _)| model == "haiku").count();
     let believed: (usize, usize) = project
         .database()

@@ -77,7 +77,7 @@ fn summary(settings: &Settings, file: &Path) -> Finding {
     Finding::ok("settings", message).with(elsewhere)
 }
 
-/// The names of secrets in the file. Whoever knows the address of a webhook can post there.
+/// The names of secrets in the file. The address of a webhook is one: it is all that is needed to post there.
 fn secret_names(settings: &Settings) -> Vec<String> {
     let mut names = Vec::new();
     for Row { section, key, value, .. } in rows(settings).into_iter().filter(|row| row.line.is_some()) {

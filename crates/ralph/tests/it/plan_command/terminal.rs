@@ -63,18 +63,18 @@ fn a_plan_is_changed_in_words() {
 #[test]
 fn a_plan_is_edited_and_checked_again() {
     // A good edit is taken as it is; a bad one goes to the agent with what the check found, and no word of it is lost.
-    let mend = PLAN.replace("Write the page", "Mended page");
+    let fixed = PLAN.replace("Write the page", "Fixed page");
     for (script, asked_again) in [
         ("sed -i 's/Write the page/Edited page/' \"$1\"", None),
         ("sed -i 's/test -f page.txt/true/' \"$1\"", Some("1.2: the gate `true` passes already")),
         ("sed -i 's/1.2 Write/1.1 Write/' \"$1\"", Some("a task above has the key 1.1")),
     ] {
-        let mut project = project(&[PLAN, &mend]);
+        let mut project = project(&[PLAN, &fixed]);
         project.write("edit.sh", script);
         project.set_env("EDITOR", "sh edit.sh");
         let (title, lines) = match asked_again {
             None => ("Edited page", &[(QUESTION, "e")][..]),
-            Some(_) => ("Mended page", &[(QUESTION, "e"), ("Mended page", ""), (QUESTION, "a")][..]),
+            Some(_) => ("Fixed page", &[(QUESTION, "e"), ("Fixed page", ""), (QUESTION, "a")][..]),
         };
         let (rest, code) = plan(&project, &[], lines);
         assert_eq!(code, 0, "{script}: {rest}");
