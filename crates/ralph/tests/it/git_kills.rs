@@ -15,7 +15,10 @@ fn project(agent: &str) -> Project {
     let mut project = Project::with_git();
     project.agent(agent);
     project.set("git", "commit = \"on-success\"");
-    for name in ["RALPH_SET_RUN_MAX_ATTEMPTS", "RALPH_SET_BREAKER_THRESHOLD"] {
+    // On a slow machine a task may be killed more often than people would let it.
+    for name in
+        ["RALPH_SET_RUN_MAX_ATTEMPTS", "RALPH_SET_RUN_MAX_TOTAL_ATTEMPTS", "RALPH_SET_BREAKER_THRESHOLD"]
+    {
         project.set_env(name, "100000");
     }
     let home = project.root().join("../home/.gitconfig");
