@@ -31,23 +31,23 @@ fn project(tasks: usize, pause: &str) -> Project {
 fn plan_07_a_storm_of_kills_loses_nothing_and_repeats_nothing() {
     let project = project(50, "sleep 0.01");
     project.set("run", "max_attempts = 1000\nmax_total_attempts = 1000");
-    let mut storm = Storm::new("of runs", 2_000);
+    let all: Vec<String> = (0..50).map(|n| n.to_string()).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let mut resets = 0;
-    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut reset = || {
+        project.ok(&[&["task", "reset"], all.as_slice()].concat());
+        resets += 1;
+    };
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut storm = Storm::new("of runs", 2_000);
+    storm.measure(10, || drop(project.ok(&["run", "--quiet"])));
+    reset();
     while storm.goes_on() {
         let mut child = project.start(&["run", "--quiet"]);
-        // Anywhere from before the database is open to some attempts in.
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        std::thread::sleep(Duration::from_micros(seed % 60_000));
+        std::thread::sleep(storm.life(&mut random));
         if child.try_wait().unwrap().is_some() {
             // Everything is done already: open the plan again for the rest of the storm.
-            let all: Vec<String> = (0..50).map(|n| n.to_string()).collect();
-            let mut args = vec!["task", "reset"];
-            args.extend(all.iter().map(String::as_str));
-            project.ok(&args);
-            resets += 1;
+            reset();
             continue;
         }
         child.kill().unwrap();

@@ -184,13 +184,15 @@ fn a_storm_of_kills_commits_every_done_task_once() {
     let names: Vec<String> = (0..TASKS).map(|n| format!("k{n}")).collect();
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut random = fastrand::Rng::with_seed(5);
+    let reset = || project.ok(&[&["task", "reset"], all.as_slice()].concat());
     let mut storm = Storm::new("of commits", 2_000);
+    storm.measure(4, || drop(project.ok(&["run", "--quiet"])));
+    reset();
     while storm.goes_on() {
         let mut child = project.start(&["run", "--quiet"]);
-        // Anywhere from before the database is open to some commits in.
-        std::thread::sleep(Duration::from_micros(random.u64(0..150_000)));
+        std::thread::sleep(storm.life(&mut random));
         if child.try_wait().unwrap().is_some() {
-            project.ok(&[&["task", "reset"], all.as_slice()].concat());
+            reset();
             continue;
         }
         child.kill().unwrap();

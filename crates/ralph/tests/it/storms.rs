@@ -22,6 +22,8 @@ pub struct Storm {
     attempts: usize,
     commits: usize,
     started: Instant,
+    /// How far into a run the kills go.
+    reach: Duration,
 }
 
 impl Storm {
@@ -36,7 +38,16 @@ impl Storm {
 
     /// A storm of exactly so many kills.
     pub fn of(name: &'static str, size: u32) -> Self {
-        Self { name, size, kills: 0, rounds: 0, attempts: 0, commits: 0, started: Instant::now() }
+        Self {
+            name,
+            size,
+            kills: 0,
+            rounds: 0,
+            attempts: 0,
+            commits: 0,
+            started: Instant::now(),
+            reach: Duration::ZERO,
+        }
     }
 
     /// How many kills are left.
@@ -55,6 +66,18 @@ impl Storm {
         let is_stuck = self.rounds > 100 + ROUNDS_PER_KILL * self.size;
         assert!(!is_late && !is_stuck, "gave up: {}", self.counts());
         true
+    }
+
+    /// Takes the time of a whole run, which depends on the machine: the kills go so many parts of it far.
+    pub fn measure(&mut self, parts: u32, whole: impl FnOnce()) {
+        let started = Instant::now();
+        whole();
+        self.reach = started.elapsed() / parts;
+    }
+
+    /// How long the next run lives: it ends anywhere from before its database is open to some attempts in.
+    pub fn life(&self, random: &mut fastrand::Rng) -> Duration {
+        self.reach.mul_f64(random.f64())
     }
 
     /// Ralph was killed once more.
