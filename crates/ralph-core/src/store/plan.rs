@@ -594,7 +594,8 @@ mod tests {
         let counts = counts(3, [2, 0, 0], [1, 1, 0, 0, 4]);
         let json = serde_json::to_value(counts).unwrap();
         let expected = serde_json::json!({
-            "total": 9, "pending": 4, "in_progress": 0, "done": 3, "verified": 2, "unverified": 1,
+            "total": 9, "pending": 4, "in_progress": 0, "done": 3, "verified": 2,
+            "already_green": 0, "reviewed": 0, "unverified": 1,
             "failed": 0, "blocked": 1, "skipped": 1, "waiting": 4,
         });
         assert_eq!(json, expected);
