@@ -11,6 +11,7 @@ mod outlook;
 mod retry;
 mod settle;
 mod verdict;
+mod verification;
 
 pub use adaptive_choice::{AdaptiveInputs, task_view};
 pub use budget::{Budget, Budgets, Meter, Spent, meters, rest_usd, task_meters};
@@ -24,3 +25,4 @@ pub use verdict::{
     NOT_COMMITTED, claims_done, error_type_of, gave_no_signal, lost_verdict, only_signal_missing,
     parent_verdict, verdict,
 };
+pub use verification::verification;

@@ -15,7 +15,7 @@ use super::team::Unavailable;
 use super::work_tree::TreeBefore;
 use crate::agent::{AttemptLog, Ending, Stop};
 use crate::capture;
-use crate::decide::{Outage, claims_done, only_signal_missing, verdict};
+use crate::decide::{Outage, claims_done, only_signal_missing, verdict, verification};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::evidence::{CommitFailure, Evidence, GateResult, Session, Verdict};
 use crate::exit::RunExit;
@@ -245,6 +245,8 @@ impl Run<'_> {
         if let Some(gate) = evidence.gate_record() {
             attempt.set_gate(gate);
         }
+        attempt.verification =
+            verification(&verdict, &evidence, task.verify.is_some(), ready.gate_green_before);
         if let Some(mark) = mark.flatten() {
             attempt.set_mark(mark);
         }

@@ -16,7 +16,7 @@ use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::git::{Git, GitError, GitFault, GitLimits};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{GateOutcome, GateRecord, GitRecord, RunId, Task, Timestamp};
+use crate::model::{GateOutcome, GateRecord, GitRecord, Level, RunId, Task, Timestamp, Verification};
 use crate::signals;
 use crate::store::{Claim, Purpose, Random, Store, StoreError};
 
@@ -146,6 +146,7 @@ impl LostAttempts<'_> {
         let gate = if done { self.passed_gate(claim, &task)? } else { None };
         if let Some(gate) = &gate {
             attempt.set_gate(gate);
+            attempt.verification = Verification::of_level(Level::Gate);
         }
         let verdict = lost_verdict(done);
         let report = (!done).then(capture::lost_report);

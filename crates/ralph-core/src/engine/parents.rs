@@ -8,7 +8,7 @@ use super::run_end::{EngineError, Result};
 use crate::decide::parent_verdict;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::GateResult;
-use crate::model::{Attempt, DoneBy, GateOutcome, NO_MODEL};
+use crate::model::{Attempt, DoneBy, GateOutcome, Level, NO_MODEL, Verification};
 use crate::store::{Claimed, Purpose};
 
 impl Run<'_> {
@@ -46,10 +46,14 @@ impl Run<'_> {
             };
         let Some(gate) = gate.as_ref().filter(|gate| gate.outcome != GateOutcome::Passed) else {
             // Gates may be switched off for this run.
-            let by = gate.map_or(DoneBy::Children, |_| DoneBy::Gate);
+            let (by, level) = match gate {
+                Some(_) => (DoneBy::Gate, Level::Gate),
+                None => (DoneBy::Children, Level::None),
+            };
+            let verification = Verification::of_level(level);
             let (id, now) = (&claimed.task.id, run.clock.now());
             run.tell_with(EventKind::ParentGate { task, passed: true }, |store, event| {
-                store.complete_parent(id, &claimed.token, by, event, now)
+                store.complete_parent(id, &claimed.token, by, &verification, event, now)
             })?;
             return run.show_progress();
         };

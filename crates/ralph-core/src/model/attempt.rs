@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::Diagnosis;
 
-use super::{Difficulty, ErrorType, Key, Outcome, RunId, Task, TaskId, Timestamp};
+use super::{Difficulty, ErrorType, Key, Outcome, RunId, Task, TaskId, Timestamp, Verification};
 
 /// One attempt on one task: built by the engine, stored, and read back as `ralph history --json` prints it. Fields that
 /// are skipped there are recorded all the same.
@@ -23,8 +23,10 @@ pub struct Attempt {
     pub iteration: Option<u32>,
     pub model: String,
     pub outcome: Outcome,
-    /// Whether it is done and the gate passed.
+    /// Whether it is done and a gate passed.
     pub verified: bool,
+    /// What the word done rests on; where it is not done, what is known all the same.
+    pub verification: Verification,
     pub error_type: Option<ErrorType>,
     pub started_at: Timestamp,
     pub duration_ms: u64,
@@ -110,8 +112,7 @@ impl Attempt {
 
     /// Takes the rest from what is known: whether it is verified, and whether anything changed.
     pub fn derive(mut self) -> Self {
-        let passed = self.gate == Some(GateOutcome::Passed);
-        self.verified = self.outcome == Outcome::Done && passed;
+        self.verified = self.outcome == Outcome::Done && self.verification.level.is_verified();
         self.changed_nothing = self.files_changed.as_ref().map(Vec::is_empty);
         self
     }

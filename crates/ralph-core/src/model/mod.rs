@@ -73,6 +73,7 @@ mod outcome;
 mod strategy;
 mod task;
 mod time;
+mod verification;
 
 pub use attempt::{
     Attempt, CommitIntent, FailureMark, GateOutcome, GateRecord, GitRecord, LeftoverFile, MarkSource,
@@ -88,3 +89,6 @@ pub use outcome::{ErrorType, FailureClass, Outcome};
 pub use strategy::{ChosenBy, Difficulty, ModelChoice, NO_MODEL, Neighbour, Strategy};
 pub use task::{DoneBy, NewTask, Status, TITLE_CHARS, Task, TaskEdit};
 pub use time::Timestamp;
+pub use verification::{
+    Baseline, BaselineRun, GateOf, GateRun, Level, Review, ReviewVerdict, TestCounts, Verification,
+};

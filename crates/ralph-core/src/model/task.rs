@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Key, Phase, TaskId, Timestamp};
+use super::{Key, Phase, TaskId, Timestamp, Verification};
 
 names! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,6 +58,8 @@ pub struct Task {
     pub verified: bool,
     /// What it rests on, where it is done and that was recorded.
     pub done_by: Option<DoneBy>,
+    /// The same in detail; none where it is not done.
+    pub verification: Option<Verification>,
     pub phase: Option<Phase>,
     pub parent_id: Option<TaskId>,
     pub depends_on: Vec<TaskId>,

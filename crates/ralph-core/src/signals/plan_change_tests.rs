@@ -37,6 +37,7 @@ fn original(id: &str, key: Option<&str>, verify: Option<&str>) -> Task {
         status: Status::Pending,
         verified: false,
         done_by: None,
+        verification: None,
         phase: Phase::parse("1").ok(),
         parent_id: None,
         depends_on: Vec::new(),

@@ -11,8 +11,7 @@ use crate::breaker::BreakerChange;
 use crate::decide::Standing;
 use crate::event::RunEvent;
 use crate::model::{
-    Attempt, AttemptCost, DoneBy, GateOutcome, NewLearning, Outcome, ReportRow, Status, TaskId, TaskMetrics,
-    Token,
+    Attempt, AttemptCost, DoneBy, NewLearning, Outcome, ReportRow, Status, TaskId, TaskMetrics, Token,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,11 +158,12 @@ fn task_status(tx: &Connection, capture: &Capture) -> Result<()> {
         TaskNext::Done => {
             // Somebody may have given the task children meanwhile; then it is done when they are.
             let open = status::has_open_children(tx, id)?;
-            match (open, capture.attempt.gate) {
-                (true, _) => status::set(tx, id, Status::Pending, None, now),
-                (false, Some(GateOutcome::Passed)) => status::set_done(tx, id, DoneBy::Gate, now),
-                (false, _) => status::set_done(tx, id, DoneBy::Agent, now),
+            if open {
+                return status::set(tx, id, Status::Pending, None, now);
             }
+            let verification = &capture.attempt.verification;
+            let by = if verification.level.is_verified() { DoneBy::Gate } else { DoneBy::Agent };
+            status::set_done(tx, id, by, verification, now)
         }
     }
 }

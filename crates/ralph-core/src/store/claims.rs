@@ -9,7 +9,8 @@ use super::{
 };
 use crate::event::RunEvent;
 use crate::model::{
-    CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token, names,
+    CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
+    Verification, names,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -182,6 +183,7 @@ impl Store {
         task: &TaskId,
         token: &Token,
         by: DoneBy,
+        verification: &Verification,
         event: &mut RunEvent,
         now: Timestamp,
     ) -> Result<()> {
@@ -191,7 +193,7 @@ impl Store {
             if status::has_open_children(tx, task)? {
                 status::set(tx, task, Status::Pending, None, now)?;
             } else {
-                status::set_done(tx, task, by, now)?;
+                status::set_done(tx, task, by, verification, now)?;
                 fixes::skip_needless(tx, task, now)?;
             }
             give_up(tx, task, token)?;

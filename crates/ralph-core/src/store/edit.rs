@@ -6,7 +6,7 @@ use super::plan::known;
 use super::sources::KeySpace;
 use super::sql::{Changes, Statements, bind, record};
 use super::{Random, Result, StoreError, breaker, claims, fixes, status};
-use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp};
+use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp, Verification};
 
 record!(writes NewTask {
     title, description, key, phase, verify, files, priority, model, done_when, commit = "commit_message",
@@ -132,7 +132,8 @@ pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timesta
 pub(super) fn rewrite(tx: &Connection, id: &TaskId, task: &NewTask, now: Timestamp) -> Result<()> {
     // Only the gate that passed can vouch for the task, not the one that replaces it.
     let verify = &task.verify;
-    let replaced = "UPDATE tasks SET verified = 0 WHERE id = :id AND verified AND verify IS NOT :verify";
+    let replaced = "UPDATE tasks SET verified = 0, already_green = 0, level = NULL, verification = NULL
+         WHERE id = :id AND verified AND verify IS NOT :verify";
     if tx.changed(replaced, bind! { id, verify })? > 0 {
         status::verify_above(tx, id)?;
     }
@@ -185,14 +186,20 @@ fn failed_from(conn: &Connection, id: Option<&TaskId>) -> Result<i64> {
 }
 
 /// A person finishes a task, by word or with its gate. What is still open below it is then no longer needed.
-pub(super) fn finish(tx: &Connection, task: &Task, by: DoneBy, now: Timestamp) -> Result<()> {
+pub(super) fn finish(
+    tx: &Connection,
+    task: &Task,
+    by: DoneBy,
+    verification: &Verification,
+    now: Timestamp,
+) -> Result<()> {
     // A gate's word is worth more than a person's: what is verified stays verified.
     if task.verified && by == DoneBy::Person {
         return Ok(());
     }
     let id = &task.id;
     skip(tx, id, Some("its parent was marked done"), now)?;
-    status::set_done(tx, id, by, now)?;
+    status::set_done(tx, id, by, verification, now)?;
     breaker::leave(tx, id)?;
     fixes::skip_needless(tx, id, now)
 }

@@ -6,7 +6,10 @@ use serde::Serialize;
 use super::sql::{FromRow, Row, Statements, conditions, line, record, value};
 use super::{Result, Store};
 use crate::analysis::Fact;
-use crate::model::{Attempt, Cost, ErrorType, Key, Outcome, Phase, ReportRow, RunId, TaskId, Timestamp};
+use crate::model::{
+    Attempt, Baseline, Cost, ErrorType, Key, Level, Outcome, Phase, ReportRow, RunId, TaskId, Timestamp,
+    Verification,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastFailure {
@@ -56,7 +59,7 @@ record!(Attempt {
     cost_usd, cost_estimated, tokens_input, tokens_output, tokens_cache_read, tokens_cache_write, session_id,
     denials, service_retries, limit_notice, log_path, commit_before, commit_after, files_changed, undone_ref,
     gate = "gate_outcome", gate_flaky, gate_green_before, gate_files_changed, gate_output, fingerprint_coarse,
-    fingerprint_fine, failing_tests, fingerprint_source,
+    fingerprint_fine, failing_tests, fingerprint_source, verification via verification,
 } reads { key, spec, name, verified, changed_nothing, learnings_shown });
 
 record!(ReportRow {
@@ -82,6 +85,23 @@ fn error_type(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<ErrorType>> 
     Ok(stored.map(|text| ErrorType::from_stored(outcome, &text)))
 }
 
+/// Earlier versions recorded only the gate.
+fn verification(row: &Row<'_>, name: &str) -> rusqlite::Result<Verification> {
+    if let Some(stored) = row.get(name)? {
+        return Ok(stored);
+    }
+    let green_before: Option<bool> = row.get("gate_green_before")?;
+    let verified: bool = row.get("verified")?;
+    let baseline = Baseline::from_green(green_before);
+    Ok(Verification {
+        level: if verified { Level::Gate } else { Level::None },
+        baseline,
+        already_green: verified && baseline == Baseline::Green,
+        flaky: row.get("gate_flaky")?,
+        ..Verification::default()
+    })
+}
+
 fn report(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<ReportRow>> {
     let tried: Option<String> = row.get("what_was_tried")?;
     tried.map(|_| ReportRow::from_row(row)).transpose()
@@ -105,7 +125,8 @@ pub(super) fn phase_label(phase: Phase, row: &Row<'_>) -> rusqlite::Result<Strin
 
 /// An attempt `o` on a task `t`, with the learnings that its prompt showed.
 const ATTEMPT: &str = "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]' AS changed_nothing,
-    o.outcome = 'done' AND o.gate_outcome IS 'passed' AS verified,
+    o.outcome = 'done' AND coalesce(o.verification ->> '$.level' IN ('gate', 'project'), o.gate_outcome IS 'passed')
+        AS verified,
     (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
         WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place))
         AS learnings_shown
@@ -114,7 +135,7 @@ const ATTEMPT: &str = "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]'
 /// An attempt `o` on a task `t` and its report `r`.
 const REPORTED: &str = "SELECT o.*, t.key, t.spec, t.name, t.spec_shown, t.title, t.whole_phase,
     o.files_changed = '[]' AS changed_nothing, '[]' AS learnings_shown,
-    o.outcome = 'done' AND o.gate_outcome IS 'passed' AS verified,
+    false AS verified,
     iif(o.gate_outcome <> 'passed', t.verify, NULL) AS failed_gate, r.*";
 
 /// Attempts, with their reports where they have one.

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::sql::{FromRow, Json, Row, Statements, Values, bind, line, record};
 use super::{Durability, Random, Result, Store, StoreError, breaker, claims, edit, fixes, status};
 use crate::event::TaskRef;
-use crate::model::{DoneBy, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp};
+use crate::model::{
+    DoneBy, Level, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp, Verification,
+};
 use crate::plan::is_spec_name;
 use crate::text;
 
@@ -63,9 +65,23 @@ pub struct PlanCounts {
     /// Done, with a gate that passed. Events of older versions do not say.
     #[serde(default)]
     pub verified: u64,
+    /// Verified by a gate that passed before any work, too.
+    #[serde(default)]
+    pub already_green: u64,
+    /// Done and accepted by another agent, without a gate that passed.
+    #[serde(default)]
+    pub reviewed: u64,
     pub failed: u64,
     pub blocked: u64,
     pub skipped: u64,
+}
+
+struct CountRow {
+    status: Status,
+    n: u64,
+    verified: u64,
+    already_green: u64,
+    reviewed: u64,
 }
 
 /// Programs also read the counts that follow from others.
@@ -77,6 +93,8 @@ impl Serialize for PlanCounts {
             ("in_progress", self.in_progress),
             ("done", self.done),
             ("verified", self.verified),
+            ("already_green", self.already_green),
+            ("reviewed", self.reviewed),
             ("unverified", self.unverified()),
             ("failed", self.failed),
             ("blocked", self.blocked),
@@ -105,7 +123,7 @@ impl PlanCounts {
     }
 
     pub fn unverified(&self) -> u64 {
-        self.done.saturating_sub(self.verified)
+        self.done.saturating_sub(self.verified).saturating_sub(self.reviewed)
     }
 
     /// Whether no task needs more work. Skipped tasks need none, but they are not done.
@@ -114,13 +132,18 @@ impl PlanCounts {
     }
 
     /// How far the plan is, in the one form that every display uses:
-    /// `14 of 18 done (12 verified, 2 unverified) · 1 skipped · 2 blocked · 1 waiting`. Zeros are left out.
+    /// `14 of 18 done (9 verified, 3 already green, 2 unverified) · 1 skipped · 2 blocked · 1 waiting`. Zeros are left out.
     pub fn summary(&self) -> String {
         let present = |parts: &[(u64, &str)]| -> Vec<String> {
             let parts = parts.iter().filter(|(n, _)| *n > 0);
             parts.map(|(n, word)| format!("{n} {word}")).collect()
         };
-        let rests_on = present(&[(self.verified, "verified"), (self.unverified(), "unverified")]);
+        let rests_on = present(&[
+            (self.verified.saturating_sub(self.already_green), "verified"),
+            (self.already_green, "already green"),
+            (self.reviewed, "reviewed"),
+            (self.unverified(), "unverified"),
+        ]);
         let rests_on = match rests_on.is_empty() {
             true => String::new(),
             false => format!(" ({})", rests_on.join(", ")),
@@ -162,8 +185,8 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     Done,
-    /// It is done, and its gate passed.
-    Verified,
+    /// It is done, and a gate passed.
+    Verified(Box<Verification>),
     Failed {
         reason: Option<String>,
     },
@@ -198,7 +221,8 @@ pub struct GateChange {
 }
 
 record!(Task {
-    id, key, spec, name, title via line, description, status, verified, done_by, phase, parent_id, priority, verify, files,
+    id, key, spec, name, title via line, description, status, verified, done_by, verification via verification, phase, parent_id,
+    priority, verify, files,
     model, needs_human, reason via reason, created_at, updated_at, attempts, consecutive_failures, depends_on,
     done_when, commit = "commit_message", markers,
 });
@@ -206,10 +230,25 @@ record!(TaskMetrics {
     total_attempts, consecutive_failures, stuck = "stuck_flag", difficulty = "difficulty_estimate", next_model,
     lost_in_a_row,
 } reads { forgiven });
+record!(CountRow { status, n, verified, already_green, reviewed });
 record!(PlanNode { id, name, status, parent = "parent_id", own_work, depends_on, made_for });
 record!(Held { task_id = "id", spec, name, status, reason via reason });
 record!(OpenGate { task = "id", name, command = "verify" });
 record!(GateChange { id = "number", task, before = "gate_before", after = "gate_after" });
+
+/// What the columns say is never older than the rest.
+fn verification(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<Verification>> {
+    if row.get::<Status>("status")? != Status::Done {
+        return Ok(None);
+    }
+    let stored: Option<Verification> = row.get(name)?;
+    let level: Option<Level> = row.get("level")?;
+    Ok(Some(Verification {
+        level: level.unwrap_or_default(),
+        already_green: row.get("already_green")?,
+        ..stored.unwrap_or_default()
+    }))
+}
 
 fn reason(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
     let reason: Option<String> = row.get(name)?;
@@ -253,12 +292,14 @@ impl Store {
 
     /// How many tasks have each status. Triggers keep the counts.
     pub fn counts(&self) -> Result<PlanCounts> {
-        let rows: Vec<(Status, u64, u64)> = self.all("SELECT status, n, verified FROM task_counts", [])?;
+        let rows: Vec<CountRow> = self.all("SELECT * FROM task_counts", [])?;
         let mut counts = PlanCounts::default();
-        for (status, n, verified) in rows {
-            counts.total += n;
-            counts.verified += verified;
-            *counts.of(status) = n;
+        for row in rows {
+            counts.total += row.n;
+            counts.verified += row.verified;
+            counts.already_green += row.already_green;
+            counts.reviewed += row.reviewed;
+            *counts.of(row.status) = row.n;
         }
         Ok(counts)
     }
@@ -341,8 +382,8 @@ impl Store {
             let task = known(tx, id)?;
             claims::refuse_claimed(tx, id)?;
             match mark {
-                Mark::Done => edit::finish(tx, &task, DoneBy::Person, now)?,
-                Mark::Verified => edit::finish(tx, &task, DoneBy::Gate, now)?,
+                Mark::Done => edit::finish(tx, &task, DoneBy::Person, &Verification::default(), now)?,
+                Mark::Verified(verification) => edit::finish(tx, &task, DoneBy::Gate, verification, now)?,
                 Mark::Skipped { reason } => edit::skip(tx, id, reason.as_deref(), now)?,
                 Mark::Pending => edit::reset(tx, id, task.status, now)?,
                 Mark::Failed { reason } => {
@@ -507,12 +548,14 @@ pub(super) fn metrics(conn: &Connection, task: &TaskId) -> Result<TaskMetrics> {
 mod tests {
     use super::*;
 
-    fn counts(done: u64, verified: u64, rest: [u64; 5]) -> PlanCounts {
+    fn counts(done: u64, [verified, already_green, reviewed]: [u64; 3], rest: [u64; 5]) -> PlanCounts {
         let [skipped, blocked, failed, in_progress, pending] = rest;
         PlanCounts {
             total: done + rest.iter().sum::<u64>(),
             done,
             verified,
+            already_green,
+            reviewed,
             skipped,
             blocked,
             failed,
@@ -525,17 +568,22 @@ mod tests {
     fn exit_01_the_summary_counts_each_kind_apart() {
         for (counts, text) in [
             (
-                counts(14, 12, [1, 2, 0, 0, 1]),
+                counts(14, [12, 0, 0], [1, 2, 0, 0, 1]),
                 "14 of 18 done (12 verified, 2 unverified) · 1 skipped · 2 blocked · 1 waiting",
             ),
-            (counts(18, 18, [0; 5]), "18 of 18 done (18 verified)"),
-            (counts(2, 0, [0; 5]), "2 of 2 done (2 unverified)"),
-            (counts(0, 0, [0, 0, 0, 0, 3]), "0 of 3 done · 3 waiting"),
             (
-                counts(1, 1, [1, 1, 1, 1, 1]),
+                counts(14, [12, 3, 0], [0, 0, 0, 0, 4]),
+                "14 of 18 done (9 verified, 3 already green, 2 unverified) · 4 waiting",
+            ),
+            (counts(4, [1, 1, 1], [0; 5]), "4 of 4 done (1 already green, 1 reviewed, 2 unverified)"),
+            (counts(18, [18, 0, 0], [0; 5]), "18 of 18 done (18 verified)"),
+            (counts(2, [0, 0, 0], [0; 5]), "2 of 2 done (2 unverified)"),
+            (counts(0, [0, 0, 0], [0, 0, 0, 0, 3]), "0 of 3 done · 3 waiting"),
+            (
+                counts(1, [1, 0, 0], [1, 1, 1, 1, 1]),
                 "1 of 6 done (1 verified) · 1 skipped · 1 blocked · 1 failed · 1 running · 1 waiting",
             ),
-            (counts(0, 0, [0; 5]), "0 of 0 done"),
+            (counts(0, [0, 0, 0], [0; 5]), "0 of 0 done"),
         ] {
             assert_eq!(counts.summary(), text);
         }
@@ -543,10 +591,11 @@ mod tests {
 
     #[test]
     fn counts_as_json_have_the_kinds_that_follow_and_are_read_back() {
-        let counts = counts(3, 2, [1, 1, 0, 0, 4]);
+        let counts = counts(3, [2, 0, 0], [1, 1, 0, 0, 4]);
         let json = serde_json::to_value(counts).unwrap();
         let expected = serde_json::json!({
-            "total": 9, "pending": 4, "in_progress": 0, "done": 3, "verified": 2, "unverified": 1,
+            "total": 9, "pending": 4, "in_progress": 0, "done": 3, "verified": 2,
+            "already_green": 0, "reviewed": 0, "unverified": 1,
             "failed": 0, "blocked": 1, "skipped": 1, "waiting": 4,
         });
         assert_eq!(json, expected);

@@ -16,8 +16,8 @@ use super::{Purpose, Result, RunRequest, StoreError};
 use crate::breaker::BreakerState;
 use crate::event::TaskRef;
 use crate::model::{
-    Difficulty, DoneBy, ErrorType, GateOutcome, Key, LearningId, LearningState, MarkSource, Outcome, Phase,
-    RunId, Source, Status, TaskId, Timestamp, Token,
+    Difficulty, DoneBy, ErrorType, GateOutcome, Key, LearningId, LearningState, Level, MarkSource, Outcome,
+    Phase, RunId, Source, Status, TaskId, Timestamp, Token, Verification,
 };
 use crate::recovery::FinalState;
 use crate::text;
@@ -429,6 +429,7 @@ text_columns! {
     DoneBy: Self::parse,
     Difficulty: Self::parse,
     GateOutcome: Self::parse,
+    Level: Self::parse,
     LearningState: Self::parse,
     RunRequest: Self::parse,
     FinalState: Self::read,
@@ -438,6 +439,17 @@ text_columns! {
     BreakerState: |text| Some(Self::parse(text).unwrap_or_default()),
     MarkSource: |text| Some(Self::parse(text).unwrap_or_default()),
     ErrorType: |text| Some(Self::from_stored(Outcome::Error, text)),
+}
+
+/// Stored as JSON.
+impl Column for Verification {
+    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        serde_json::from_str(&String::read(value)?).map_err(|error| FromSqlError::Other(error.into()))
+    }
+
+    fn write(&self) -> ToSqlOutput<'_> {
+        serde_json::to_string(self).unwrap_or_default().into()
+    }
 }
 
 pub(super) struct Json<T>(pub T);

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use super::plan;
 use super::sql::{Changes, Json, Statements, bind};
 use super::{Result, StoreError};
-use crate::model::{DoneBy, Status, TaskId, Timestamp};
+use crate::model::{DoneBy, Level, Status, TaskId, Timestamp, Verification};
 use crate::plan::graph::cycles;
 
 /// Sets a status and keeps the count of failed ancestors below it. Dependents, parents and totals are kept by
@@ -35,11 +35,24 @@ pub(super) fn set(
     }
 }
 
-pub(super) fn set_done(conn: &Connection, id: &TaskId, by: DoneBy, now: Timestamp) -> Result<()> {
+pub(super) fn set_done(
+    conn: &Connection,
+    id: &TaskId,
+    by: DoneBy,
+    verification: &Verification,
+    now: Timestamp,
+) -> Result<()> {
     set(conn, id, Status::Done, None, now)?;
+    let level = verification.level;
+    let (verified, already_green) = (level.is_verified(), verification.already_green);
     conn.change(
-        "UPDATE tasks SET done_by = :by, verified = :verified WHERE id = :id",
-        bind! { id, by, verified: by == DoneBy::Gate },
+        "UPDATE tasks SET done_by = :by, verified = :verified, already_green = :already_green, level = :level,
+             verification = :verification
+         WHERE id = :id",
+        bind! {
+            id, by, verified, already_green, level: Some(level).filter(|level| *level != Level::None),
+            verification: Json(verification),
+        },
     )?;
     if by == DoneBy::Children {
         verify_parent(conn, id)?;
@@ -47,13 +60,20 @@ pub(super) fn set_done(conn: &Connection, id: &TaskId, by: DoneBy, now: Timestam
     verify_above(conn, id)
 }
 
-/// Decides anew whether a task that is done by its children is verified. Whether that changed.
+/// Decides anew what a task rests on that is done by its children: what the weakest of them does. Whether that changed.
 fn verify_parent(conn: &Connection, id: &TaskId) -> Result<bool> {
     let changed = conn.changed(
-        "UPDATE tasks SET verified = 1 - verified
-         WHERE id = ?1 AND done_by = 'children' AND verified <> (
-             SELECT count(*) > 0 AND coalesce(min(c.verified), 0) = 1
-             FROM tasks c WHERE c.parent_id = ?1 AND c.status = 'done')",
+        "WITH weakest (level, already_green) AS (
+             SELECT CASE WHEN count(level) < count(*) THEN NULL WHEN total(level = 'review') THEN 'review'
+                     WHEN total(level = 'project') THEN 'project' ELSE max(level) END,
+                 coalesce(max(already_green), 0)
+             FROM tasks WHERE parent_id = ?1 AND status = 'done'),
+         parent (level, verified, already_green) AS (
+             SELECT level, level IN ('gate', 'project'), already_green AND level IN ('gate', 'project') FROM weakest)
+         UPDATE tasks SET (level, verified, already_green) =
+             (SELECT level, coalesce(verified, 0), coalesce(already_green, 0) FROM parent)
+         WHERE id = ?1 AND done_by = 'children' AND (level, verified, already_green) IS NOT
+             (SELECT level, coalesce(verified, 0), coalesce(already_green, 0) FROM parent)",
         [id],
     )?;
     Ok(changed > 0)
@@ -126,7 +146,7 @@ pub(super) fn settle(conn: &Connection, now: Timestamp) -> Result<()> {
     let next = "SELECT id FROM tasks WHERE gate_due = 1 AND verify IS NULL
          ORDER BY priority, position LIMIT 1";
     while let Some(id) = conn.first(next, [])? {
-        set_done(conn, &id, DoneBy::Children, now)?;
+        set_done(conn, &id, DoneBy::Children, &Verification::default(), now)?;
     }
     Ok(())
 }

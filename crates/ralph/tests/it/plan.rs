@@ -46,7 +46,7 @@ fn task_list_json_has_the_fields_of_the_contract() {
     let mut expected = json!({
         "id": id, "key": "2.1", "title": "Second", "description": "Do it\nwell", "status": "pending",
         "phase": 5, "parent_id": parent, "depends_on": [first], "priority": 3, "verify": "true",
-        "files": ["a.rs", "b.rs"], "attempts": 0, "verified": false, "done_by": null, "consecutive_failures": 0, "needs_human": false,
+        "files": ["a.rs", "b.rs"], "attempts": 0, "verified": false, "done_by": null, "verification": null, "consecutive_failures": 0, "needs_human": false,
     });
     for time in ["created_at", "updated_at"] {
         let text = task[time].as_str().unwrap();

@@ -73,7 +73,7 @@ fn exit_01_unverified_is_not_verified_in_any_view() {
     assert_eq!(
         status["tasks"],
         json!({
-            "total": 7, "pending": 2, "in_progress": 0, "done": 3, "verified": 1, "unverified": 2,
+            "total": 7, "pending": 2, "in_progress": 0, "done": 3, "verified": 1, "already_green": 0, "reviewed": 0, "unverified": 2,
             "failed": 0, "blocked": 1, "skipped": 1, "waiting": 2,
         })
     );

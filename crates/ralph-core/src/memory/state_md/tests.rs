@@ -31,6 +31,8 @@ fn typical() -> StateView {
             total: 10,
             done: 3,
             verified: 2,
+            already_green: 0,
+            reviewed: 0,
             skipped: 1,
             blocked: 1,
             failed: 0,

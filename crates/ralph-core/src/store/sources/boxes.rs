@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::import::Before;
 use super::{Author, Tick};
-use crate::model::{DoneBy, Status, TaskId, Timestamp};
+use crate::model::{DoneBy, Status, TaskId, Timestamp, Verification};
 use crate::plan::DraftTask;
 use crate::store::sql::Statements;
 use crate::store::{Result, claims, edit, fixes, plan, status};
@@ -69,7 +69,7 @@ pub(super) fn take_word(
         return Ok(Word::OpenChildren);
     }
     match word {
-        Status::Done => status::set_done(tx, id, DoneBy::Person, now)?,
+        Status::Done => status::set_done(tx, id, DoneBy::Person, &Verification::default(), now)?,
         _ => status::set(tx, id, word, None, now)?,
     }
     fixes::skip_needless(tx, id, now)?;
@@ -98,7 +98,9 @@ pub(super) fn take_parents_word(
         }
     }
     match word_of(task) {
-        Some(Status::Done) => edit::finish(tx, &plan::known(tx, id)?, DoneBy::Person, now)?,
+        Some(Status::Done) => {
+            edit::finish(tx, &plan::known(tx, id)?, DoneBy::Person, &Verification::default(), now)?;
+        }
         Some(_) => edit::skip(tx, id, Some("its parent was marked skipped"), now)?,
         None => return Ok(false),
     }

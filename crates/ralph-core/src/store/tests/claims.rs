@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::{Fixture, NONE, NOW, event, outcome, request};
-use crate::model::{DoneBy, NewTask, Outcome, RunId, Status, Token};
+use crate::model::{DoneBy, Level, NewTask, Outcome, RunId, Status, Token, Verification};
 use crate::store::Store;
 use crate::store::{ClaimRequest, Mark, Purpose, Scope, StoreError, TaskNext, UnfinishedAttempt};
 
@@ -168,7 +168,8 @@ fn a_child_added_while_its_parents_gate_runs_keeps_the_parent_open() {
     f.finish_next();
     let (_, token) = f.claim_as(Purpose::ParentGate, "r-1").unwrap();
     let late = f.child("late", &parent);
-    f.store.complete_parent(&parent, &token, DoneBy::Gate, &mut event("r-1", 9), NOW).unwrap();
+    let verification = Verification::of_level(Level::Gate);
+    f.store.complete_parent(&parent, &token, DoneBy::Gate, &verification, &mut event("r-1", 9), NOW).unwrap();
     assert_eq!(f.status(&parent), Status::Pending);
     assert_eq!(f.claim().unwrap().0.task.id, late);
 }

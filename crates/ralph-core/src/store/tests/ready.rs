@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::{Fixture, NOW, outcome};
-use crate::model::{DoneBy, GateOutcome, NewTask, Outcome, Status, Task, TaskEdit, TaskId};
+use crate::model::{DoneBy, Level, NewTask, Outcome, Status, Task, TaskEdit, TaskId, Verification};
 use crate::store::{Children, Mark, Purpose, Scope, TaskNext};
 
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ enum Step {
     Skip(usize),
     Reset(usize),
     Delete(usize),
-    ClaimAndFinish { done: bool, gate: bool },
+    ClaimAndFinish { done: bool, level: Level, green: bool },
     ParentGate { passes: bool },
 }
 
@@ -38,7 +39,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => n().prop_map(Step::Skip),
         2 => n().prop_map(Step::Reset),
         1 => n().prop_map(Step::Delete),
-        4 => (any::<bool>(), any::<bool>()).prop_map(|(done, gate)| Step::ClaimAndFinish { done, gate }),
+        4 => (any::<bool>(), select(&Level::ALL[..]), any::<bool>()).prop_map(|(done, level, green)| {
+            Step::ClaimAndFinish { done, level, green }
+        }),
         2 => any::<bool>().prop_map(|passes| Step::ParentGate { passes }),
     ];
     proptest::collection::vec(step, 1..40)
@@ -106,7 +109,7 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
         Step::Done(n) | Step::Verify(n) | Step::Fail(n) | Step::Skip(n) | Step::Reset(n) => {
             let mark = match step {
                 Step::Done(_) => Mark::Done,
-                Step::Verify(_) => Mark::Verified,
+                Step::Verify(_) => Mark::Verified(Box::new(Verification::of_level(Level::Gate))),
                 Step::Fail(_) => Mark::Failed { reason: None },
                 Step::Skip(_) => Mark::Skipped { reason: None },
                 _ => Mark::Pending,
@@ -122,17 +125,18 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
                 ids.retain(|id| !deleted.tasks.contains(id));
             }
         }
-        Step::ClaimAndFinish { done, gate } => {
+        Step::ClaimAndFinish { done, level, green } => {
             if let Some((claimed, token)) = fixture.claim() {
                 let (how, next) = match done {
                     true => (Outcome::Done, TaskNext::Done),
                     false => (Outcome::Failed, TaskNext::Pending),
                 };
                 let mut capture = outcome(&claimed, &token, how, next);
-                capture.attempt.gate = gate.then_some(match done {
-                    true => GateOutcome::Passed,
-                    false => GateOutcome::Failed,
-                });
+                capture.attempt.verification = Verification {
+                    level: *level,
+                    already_green: *green && level.is_verified(),
+                    ..Verification::default()
+                };
                 fixture.capture(&capture).unwrap();
             }
         }
@@ -145,7 +149,14 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
                 let mut event = super::event("r-1", fixture.counter);
                 fixture
                     .store
-                    .complete_parent(&claimed.task.id, &token, DoneBy::Gate, &mut event, NOW)
+                    .complete_parent(
+                        &claimed.task.id,
+                        &token,
+                        DoneBy::Gate,
+                        &Verification::of_level(Level::Gate),
+                        &mut event,
+                        NOW,
+                    )
                     .unwrap();
             } else {
                 let mut capture = outcome(&claimed, &token, Outcome::Failed, TaskNext::Pending);
@@ -156,18 +167,20 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
     }
 }
 
-/// Whether a gate that passed stands behind a task, from what it and the tasks below it rest on.
-fn naive_verified(task: &Task, tasks: &[Task]) -> bool {
-    let done = |task: &&Task| task.status == Status::Done;
-    match task.done_by {
-        Some(DoneBy::Gate) => true,
-        Some(DoneBy::Children) => {
-            let children = tasks.iter().filter(|c| c.parent_id.as_ref() == Some(&task.id));
-            let done: Vec<&Task> = children.filter(done).collect();
-            !done.is_empty() && done.iter().all(|child| naive_verified(child, tasks))
-        }
-        Some(DoneBy::Agent | DoneBy::Person) | None => false,
+/// The level of a done task and whether its gate was green before: of a parent, those of the weakest task below it.
+fn naive_level(task: &Task, tasks: &[Task]) -> (Level, bool) {
+    let rank = |level: &Level| {
+        [Level::None, Level::Review, Level::Project, Level::Gate].iter().position(|l| l == level)
+    };
+    let verification = task.verification.as_ref().unwrap();
+    if task.done_by != Some(DoneBy::Children) {
+        return (verification.level, verification.already_green);
     }
+    let children = tasks.iter().filter(|c| c.parent_id.as_ref() == Some(&task.id));
+    let done = children.filter(|child| child.status == Status::Done);
+    let levels: Vec<(Level, bool)> = done.map(|child| naive_level(child, tasks)).collect();
+    let level = levels.iter().map(|(level, _)| *level).min_by_key(rank).unwrap_or_default();
+    (level, level.is_verified() && levels.iter().any(|(_, green)| *green))
 }
 
 /// Whether a task or one above it is failed; such a branch rests as it is.
@@ -202,10 +215,22 @@ proptest! {
         prop_assert_eq!(counts.pending, n(Status::Pending));
         prop_assert_eq!(counts.skipped, n(Status::Skipped));
         prop_assert_eq!(counts.failed, n(Status::Failed));
-        prop_assert_eq!(counts.verified, tasks.iter().filter(|task| task.verified).count() as u64);
+        let verifications = tasks.iter().filter_map(|task| task.verification.as_ref());
+        let count = |wanted: &dyn Fn(&Verification) -> bool| {
+            verifications.clone().filter(|verification| wanted(verification)).count() as u64
+        };
+        prop_assert_eq!(counts.verified, count(&|it| it.level.is_verified()));
+        prop_assert_eq!(counts.already_green, count(&|it| it.already_green));
+        prop_assert_eq!(counts.reviewed, count(&|it| it.level == Level::Review));
         for task in &tasks {
             prop_assert_eq!(task.status == Status::Done, task.done_by.is_some());
-            prop_assert_eq!(task.verified, naive_verified(task, &tasks), "{} in {:?}", task.id, story);
+            prop_assert_eq!(task.status == Status::Done, task.verification.is_some());
+            let Some(verification) = &task.verification else {
+                continue;
+            };
+            let rests_on = (verification.level, verification.already_green);
+            prop_assert_eq!(rests_on, naive_level(task, &tasks), "{} in {:?}", task.id, story);
+            prop_assert_eq!(task.verified, verification.level.is_verified());
         }
         // A parent whose children and dependencies are all finished is never left pending without a gate to wait for.
         for task in &tasks {

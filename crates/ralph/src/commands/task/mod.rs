@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use ralph_core::agent::adopt_orphans;
 use ralph_core::gate::{self, Gate, GateResult};
-use ralph_core::model::{GateOutcome, Phase, Status, Task, TaskId};
+use ralph_core::model::{GateOutcome, Level, Phase, Status, Task, TaskId, Verification};
 use ralph_core::store::{Children, Mark, PlanNode, Scope};
 use ralph_core::text::{clean, code_line, few, mask_secrets, one_line};
 use serde_json::json;
@@ -128,12 +128,19 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
             Ok(ExitCode::SUCCESS)
         }
         Command::Edit(args) => edit::edit(&mut Workspace::open(dir)?, args),
-        Command::Done { tasks, verify } => {
-            mark(dir, &tasks, if verify { Mark::Verified } else { Mark::Done })
+        Command::Done { tasks, verify } => mark(dir, &tasks, |workspace, task| {
+            Ok(match verify {
+                true => Mark::Verified(Box::new(run_gate(workspace, task)?)),
+                false => Mark::Done,
+            })
+        }),
+        Command::Fail(ReasonArgs { tasks, reason }) => {
+            mark(dir, &tasks, |_, _| Ok(Mark::Failed { reason: reason.clone() }))
         }
-        Command::Fail(ReasonArgs { tasks, reason }) => mark(dir, &tasks, Mark::Failed { reason }),
-        Command::Reset(tasks) => mark(dir, &tasks, Mark::Pending),
-        Command::Skip(ReasonArgs { tasks, reason }) => mark(dir, &tasks, Mark::Skipped { reason }),
+        Command::Reset(tasks) => mark(dir, &tasks, |_, _| Ok(Mark::Pending)),
+        Command::Skip(ReasonArgs { tasks, reason }) => {
+            mark(dir, &tasks, |_, _| Ok(Mark::Skipped { reason: reason.clone() }))
+        }
         Command::Delete { task, yes, recursive } => delete(&mut Workspace::open(dir)?, &task, yes, recursive),
         Command::Deps(command) => deps(dir, &command),
         Command::Tree { task, json } => tree::run(dir, task.as_deref(), json),
@@ -254,20 +261,21 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn mark(dir: Option<&Path>, names: &Tasks, mark: Mark) -> CommandResult {
+fn mark(
+    dir: Option<&Path>,
+    names: &Tasks,
+    as_what: impl Fn(&Workspace, &Task) -> Result<Mark, CommandError>,
+) -> CommandResult {
     let mut workspace = Workspace::open(dir)?;
     // All of them exist, or nothing is done.
     let tasks = names.tasks.iter().map(|name| workspace.task(name));
     let tasks: Vec<Task> = tasks.collect::<Result<_, _>>()?;
-    if matches!(mark, Mark::Verified) {
-        for task in &tasks {
-            verify(&workspace, task)?;
-        }
-    }
+    let marks = tasks.iter().map(|task| as_what(&workspace, task));
+    let marks: Vec<Mark> = marks.collect::<Result<_, _>>()?;
     workspace.forget_dead_claims()?;
     let skipped = skipped_tasks(&workspace)?;
-    for task in &tasks {
-        workspace.store.mark(&task.id, &mark, now())?;
+    for (task, mark) in tasks.iter().zip(&marks) {
+        workspace.store.mark(&task.id, mark, now())?;
     }
     workspace.refresh_pages()?;
     for task in &tasks {
@@ -291,7 +299,8 @@ fn skipped_tasks(workspace: &Workspace) -> Result<Vec<PlanNode>, CommandError> {
     Ok(plan)
 }
 
-fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
+/// Runs the gate of a task; an error where it does not pass.
+fn run_gate(workspace: &Workspace, task: &Task) -> Result<Verification, CommandError> {
     let settings = workspace.settings()?;
     let name = task.name();
     let Some(command) = task.verify.as_deref().or(settings.gate.verify.as_deref()) else {
@@ -313,7 +322,10 @@ fn verify(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     let result = gate::run(&gate, None, &interrupts::listen()?, &mut |_| {})
         .map_err(|e| CommandError::environment(e.to_string()))?;
     let record = match result {
-        GateResult::Ran(record) if record.outcome == GateOutcome::Passed => return Ok(()),
+        GateResult::Ran(record) if record.outcome == GateOutcome::Passed => {
+            let level = if task.verify.is_some() { Level::Gate } else { Level::Project };
+            return Ok(Verification { flaky: record.flaky, ..Verification::of_level(level) });
+        }
         GateResult::Ran(record) => record,
         GateResult::NotStarted(why) => return Err(CommandError::environment(why)),
         GateResult::Interrupted => {

@@ -18,6 +18,7 @@ fn task() -> Task {
         status: ralph_core::model::Status::Pending,
         verified: false,
         done_by: None,
+        verification: None,
         phase: None,
         parent_id: None,
         depends_on: Vec::new(),
