@@ -29,7 +29,8 @@ pub fn failure(
 ) -> (ReportRow, Option<FailureMark>) {
     let signals = &evidence.session.signals;
     let said = diagnose(&without_signals(&evidence.session.report.result_text));
-    let mut row = of_agent(signals).unwrap_or_else(|| of_ralph(evidence, verdict, &said));
+    let own = of_agent(signals).filter(|_| verdict.error_type != Some(ErrorType::ReviewRejected));
+    let mut row = own.unwrap_or_else(|| of_ralph(evidence, verdict, &said));
     for file in files_changed {
         let is_it = |named: &String| named.strip_prefix("./").unwrap_or(named) == file;
         if !row.relevant_files.iter().any(is_it) {
@@ -39,10 +40,39 @@ pub fn failure(
     if row.auto && row.what_was_tried.is_empty() {
         row.what_was_tried = changed(files_changed);
     }
-    row.retry_suggestion = signals.retry_suggestion.clone();
+    row.retry_suggestion = retry_suggestion(evidence, verdict);
     let row = masked(row);
-    let mark = mark(evidence, verdict, &row, said);
+    let mark = match verdict.error_type {
+        // A gate that passed and words of praise are no signs of this failure.
+        Some(ErrorType::ReviewRejected) => None,
+        _ => mark(evidence, verdict, &row, said),
+    };
     (row, mark)
+}
+
+/// What the next attempt should do: what a reviewer wants, which files to leave alone, and what the agent suggests.
+fn retry_suggestion(evidence: &Evidence, verdict: &Verdict) -> Option<String> {
+    let mut parts = Vec::new();
+    if verdict.error_type == Some(ErrorType::ReviewRejected)
+        && let Some(review) = evidence.integrity.rejection()
+    {
+        let findings: Vec<String> = review.findings.iter().map(|finding| format!("- {finding}")).collect();
+        parts.push(format!("Fix what the review found:\n{}", findings.join("\n")));
+    } else {
+        parts.extend(evidence.session.signals.retry_suggestion.clone());
+    }
+    if let Some(tampering) = &evidence.integrity.tampering {
+        let files = tampering.files.iter().map(|file| format!("- {file}\n{}", indented(&file.diff)));
+        parts.push(format!(
+            "Leave protected files as they are. Ralph put back what this attempt changed of them:\n{}",
+            files.collect::<String>().trim_end()
+        ));
+    }
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("      {line}\n")).collect()
 }
 
 /// From the gate's output, else the report's trace, else what the agent said. A failure that said nothing at all is
@@ -167,7 +197,10 @@ fn of_ralph(evidence: &Evidence, verdict: &Verdict, said: &Diagnosis) -> ReportR
         auto: true,
         ..ReportRow::default()
     };
-    if let Some(reason) = &evidence.session.signals.failure_reason {
+    if verdict.error_type == Some(ErrorType::ReviewRejected) {
+        row.why_it_failed = cut(verdict.message.as_deref().unwrap_or("the review rejected the work"));
+        row.error_category = Some("review_rejected".into());
+    } else if let Some(reason) = &evidence.session.signals.failure_reason {
         row.why_it_failed = cut(reason);
     } else if let Some(error) = structured_error(evidence, verdict) {
         row.why_it_failed = cut(&error);

@@ -7,8 +7,8 @@ use crate::analysis::Analysis;
 use crate::decide::{Budget, Meter};
 use crate::hooks::HookPoint;
 use crate::model::{
-    Attempt, Cost, ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, RunId, Status, Task,
-    TaskId, Timestamp,
+    Attempt, Cost, ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, ReviewVerdict, RunId,
+    Status, Task, TaskId, Timestamp,
 };
 use crate::store::{Merged, PlanCounts};
 
@@ -130,6 +130,23 @@ pub enum EventKind {
         flaky: bool,
         /// How long all runs took.
         duration_ms: u64,
+    },
+    /// Another agent reviews the work; not in the log.
+    ReviewStarted {
+        #[serde(flatten)]
+        task: TaskRef,
+        agent: String,
+        model: String,
+    },
+    ReviewFinished {
+        #[serde(flatten)]
+        task: TaskRef,
+        agent: String,
+        /// None where the reviewer failed for reasons of its own.
+        verdict: Option<ReviewVerdict>,
+        findings: Vec<String>,
+        duration_ms: u64,
+        cost_usd: Option<f64>,
     },
     /// The gate passed before anything was done: it proves nothing.
     GateGreenBefore {

@@ -1,8 +1,14 @@
 //! What is known of an attempt, and what was made of it: the plain data that gate, capture and decide share.
 
 use crate::agent::{AgentReport, Stop};
-use crate::model::{ErrorType, FailureClass, GateOutcome, GateRecord, GitRecord, Outcome};
+use crate::gate::Tampered;
+use crate::model::{
+    ErrorType, FailureClass, GateOutcome, GateRecord, GitRecord, Outcome, Review, ReviewVerdict,
+};
 use crate::signals::Signals;
+use crate::text::few;
+
+const NAMED: usize = 5;
 
 /// An agent's session: how it was ended, what the agent reported, and what its final text signals.
 #[derive(Clone, Debug)]
@@ -22,8 +28,66 @@ pub struct Evidence {
     /// Whether a gate that passes stands for a signal that was forgotten: the settings say so, and it did not pass before
     /// the attempt.
     pub accept_green: bool,
+    /// What else speaks for or against the work.
+    pub integrity: Integrity,
     /// Why work that is done is not on its branch or not committed.
     pub commit_failure: Option<CommitFailure>,
+}
+
+/// Whether the judges of an attempt were left alone, and what a review said.
+#[derive(Clone, Debug, Default)]
+pub struct Integrity {
+    /// Protected files that the attempt changed; the gate was judged without that.
+    pub tampering: Option<Tampering>,
+    /// What it changed, where git can tell.
+    pub patch: Option<String>,
+    /// Signs that tests check less than before.
+    pub weakened: Vec<String>,
+    pub review: Option<ReviewResult>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tampering {
+    pub files: Vec<Tampered>,
+    /// Where the attempt's versions are.
+    pub aside: String,
+}
+
+impl Tampering {
+    pub fn names(&self) -> Vec<String> {
+        self.files.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// What came of asking a reviewer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReviewResult {
+    Given(Review),
+    /// Ralph was told to stop meanwhile.
+    Interrupted,
+    /// The reviewer failed for reasons of its own.
+    NotGiven,
+}
+
+impl Integrity {
+    pub fn review(&self) -> Option<&Review> {
+        match &self.review {
+            Some(ReviewResult::Given(review)) => Some(review),
+            _ => None,
+        }
+    }
+
+    pub fn rejection(&self) -> Option<&Review> {
+        self.review().filter(|review| review.verdict == ReviewVerdict::Rejected)
+    }
+
+    /// What Ralph noticed, for people and reviewers.
+    pub fn remarks(&self) -> Vec<String> {
+        let names = self.tampering.iter().map(|tampering| few(&tampering.names(), NAMED));
+        let put_back =
+            names.map(|names| format!("the attempt changed protected files, which were put back: {names}"));
+        put_back.chain(self.weakened.iter().cloned()).collect()
+    }
 }
 
 impl Evidence {

@@ -1,7 +1,11 @@
 //! The gate: a task's own verify command, run by Ralph and believed by nobody else.
 
 mod broken;
+mod executed;
+mod protect;
+mod protected_files;
 mod script;
+mod weakened;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,7 +21,10 @@ use crate::text;
 use crate::which;
 use broken::Exited;
 pub use broken::{Broken, sure_to_break, task_texts};
+pub use protect::{Patterns, Protection};
+pub use protected_files::{ProtectedFiles, Tampered, Version, list_files};
 pub use script::{has_pipe, programs};
+pub use weakened::weakened;
 
 /// The shell that knows how each member of a pipeline ended.
 pub const PIPE_SHELL: &str = "bash";
@@ -149,7 +156,6 @@ impl GateRecord {
             flaky: false,
             diagnosis: Box::default(),
             output_tail: String::new(),
-            touched: Vec::new(),
             fix: None,
         }
     }
@@ -230,21 +236,6 @@ pub fn unready<'g>(gates: impl Iterator<Item = (&'g str, &'g str)>, dir: &Path) 
         }
     }
     found
-}
-
-/// The words of a gate's command that may be names of files.
-fn words(command: &str) -> impl Iterator<Item = &str> {
-    let separators = |c: char| c.is_whitespace() || "'\"`;|&()<>=".contains(c);
-    command.split(separators).map(|word| word.trim_start_matches("./"))
-}
-
-/// Files that are there and that the command names.
-pub fn files_there(command: &str, dir: &Path) -> Vec<String> {
-    words(command).filter(|word| dir.join(word).is_file()).map(str::to_owned).collect()
-}
-
-pub fn names_file(command: &str, file: &str) -> bool {
-    words(command).any(|word| word == file)
 }
 
 /// A script that fails where any of its commands does; by itself only the last would decide.
@@ -392,19 +383,5 @@ mod tests {
         let mut slow = gate("sleep 60", dir.path(), 0);
         slow.timeout = Duration::from_millis(100);
         assert_eq!(record(&slow).outcome, GateOutcome::TimedOut);
-    }
-
-    #[test]
-    fn files_the_gate_names_are_recognised() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("tests")).unwrap();
-        for file in ["tests/a.sh", "a.sh"] {
-            std::fs::write(dir.path().join(file), "").unwrap();
-        }
-        let named = |command| files_there(command, dir.path());
-        assert_eq!(named("sh ./tests/a.sh && echo ok"), ["tests/a.sh"]);
-        assert_eq!(named("sh 'a.sh'"), ["a.sh"]);
-        assert!(named("cargo test").is_empty());
-        assert!(named("test -f new.txt").is_empty());
     }
 }

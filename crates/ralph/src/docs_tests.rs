@@ -84,6 +84,7 @@ fn takes(kind: Kind) -> String {
         Kind::FlagOrPath => "true, false, path".to_owned(),
         Kind::Choice(words) => words().join(", "),
         Kind::Words => "list of names".to_owned(),
+        Kind::Patterns => "list of paths".to_owned(),
         Kind::Choices(words) => format!("list of: {}", words().join(", ")),
         Kind::Arguments => "list of words".to_owned(),
         Kind::Table(example) => format!("table: `{example}`"),

@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn};
+use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn, ReviewWhen};
 use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::model::Strategy;
 
@@ -23,8 +23,8 @@ use self::edit::Name;
 pub use self::load::{PREFIX, nearest};
 use self::types::SettingType;
 pub use self::types::{
-    AgentsMd, AnySetting, Count, Kind, Rollback, Secret, Setting, Source, WebhookUrl, parse_duration,
-    shown_url,
+    AgentsMd, AnySetting, Count, Kind, Patterns, Rollback, Secret, Setting, Source, WebhookUrl,
+    parse_duration, shown_url,
 };
 use crate::command_error::CommandError;
 use crate::notify::Occasion;
@@ -211,8 +211,22 @@ settings! {
         retries: u32 = 0,
         /// Whether to run a task's gate before its first attempt.
         precheck: bool = false,
+        /// Files that attempts may not change, such as `tests/**`. Ralph puts them back before the gate runs.
+        protect: Patterns = Patterns(Vec::new()),
         /// Whether a run refuses to start while a task in its scope has no gate.
         require: bool = false,
+    }
+    review: ReviewSection {
+        /// The agent that reviews finished work. By default the agent of the run, in a fresh session.
+        agent: Option<String> = None,
+        /// The model that reviews. By default the strongest of the agent's list.
+        model: Option<String> = None,
+        /// Which finished work is reviewed before it counts as done: none, what no gate verified, or all.
+        when: ReviewWhen = ReviewWhen::Never,
+        /// Rejections in a row after which a task is blocked and needs you.
+        rounds: Count = Count(2),
+        /// Time limit of one review. 0 means no limit.
+        timeout: Duration = minutes(10),
     }
     plan: PlanSection {
         /// The model that `ralph plan` uses. By default the strongest of the agent's list.
@@ -371,7 +385,7 @@ mod tests {
             let default = setting.shown_text().unwrap_or_default();
             let choice = key.kind.choices().into_iter().find(|word| **word != default);
             let other = match key.kind {
-                Kind::Text | Kind::Words => "codex",
+                Kind::Text | Kind::Words | Kind::Patterns => "codex",
                 _ => choice.unwrap_or("97"),
             };
             setting.read(other, Source::Flag).unwrap();

@@ -2,15 +2,18 @@
 
 use crate::agent::{Ending, Fault, Stop};
 use crate::diagnose::reports_error;
-use crate::evidence::{CommitFailure, Evidence, GateResult, Session, Verdict};
-use crate::model::{ErrorType, GateOutcome, GateRecord, Outcome};
+use crate::evidence::{CommitFailure, Evidence, GateResult, ReviewResult, Session, Verdict};
+use crate::model::{ErrorType, GateOutcome, GateRecord, Outcome, Review, ReviewVerdict};
 use crate::signals::{Completion, Promise};
-use crate::text::{duration, mask_secrets, one_line};
+use crate::text::{duration, few, mask_secrets, one_line};
 
 /// How much of the last line of an agent that reports failure without a reason is shown.
 const LAST_LINE_CHARS: usize = 200;
 /// How much of the error of an agent that crashed is shown before what its gate said.
 const ENDING_CHARS: usize = 280;
+const REJECTION_CHARS: usize = 400;
+/// Protected files that a message names.
+const NAMED: usize = 5;
 
 /// What is said of done work that git refused.
 pub const NOT_COMMITTED: &str = "the work could not be committed";
@@ -145,10 +148,45 @@ fn by_the_gate(evidence: &Evidence) -> Verdict {
         ),
         None => Verdict::done(),
     };
+    let verdict = match &evidence.integrity.review {
+        Some(ReviewResult::Interrupted) if verdict.outcome == Outcome::Done => {
+            error(ErrorType::Interrupted, "interrupted while the work was being reviewed")
+        }
+        Some(ReviewResult::Given(review))
+            if verdict.outcome == Outcome::Done && review.verdict == ReviewVerdict::Rejected =>
+        {
+            Verdict {
+                error_type: Some(ErrorType::ReviewRejected),
+                ..plain(Outcome::Failed, &rejected(review))
+            }
+        }
+        _ => with_tampering(verdict, evidence),
+    };
     match &evidence.commit_failure {
         Some(failure) if verdict.outcome == Outcome::Done => not_committed(failure),
         _ => verdict,
     }
+}
+
+fn rejected(review: &Review) -> String {
+    let finding = review.findings.first().map(|finding| format!(": {finding}"));
+    one_line(&format!("{} rejected the work{}", review.agent, finding.unwrap_or_default()), REJECTION_CHARS)
+}
+
+/// The gate judged other files than the agent left, which must be told with its result.
+fn with_tampering(verdict: Verdict, evidence: &Evidence) -> Verdict {
+    let Some(tampering) = &evidence.integrity.tampering else {
+        return verdict;
+    };
+    let put_back = format!(
+        "the attempt changed protected files, which Ralph put back: {}",
+        few(&tampering.names(), NAMED)
+    );
+    let message = match verdict.message {
+        Some(message) => format!("{message}; {put_back}"),
+        None => put_back,
+    };
+    Verdict { message: Some(message), ..verdict }
 }
 
 fn told(gate: &GateRecord) -> String {
@@ -245,6 +283,7 @@ mod tests {
 
     use super::*;
     use crate::agent::{AgentReport, Usage};
+    use crate::evidence::Integrity;
     use crate::model::GitRecord;
     use crate::signals::{self, Scope};
 
@@ -275,6 +314,7 @@ mod tests {
             gate,
             git: GitRecord::default(),
             accept_green: false,
+            integrity: Integrity::default(),
             commit_failure: None,
         }
     }

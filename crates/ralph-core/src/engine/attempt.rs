@@ -17,8 +17,9 @@ use crate::agent::{AttemptLog, Ending, Stop};
 use crate::capture;
 use crate::decide::{Outage, claims_done, only_signal_missing, verdict, verification};
 use crate::event::{EventKind, RunEvent, TaskRef};
-use crate::evidence::{CommitFailure, Evidence, GateResult, Session, Verdict};
+use crate::evidence::{CommitFailure, Evidence, GateResult, Integrity, Session, Verdict};
 use crate::exit::RunExit;
+use crate::gate::weakened;
 use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
@@ -145,6 +146,7 @@ impl Run<'_> {
         let run = &mut self.context;
         // What changed since the last attempt was not this one's doing; a fault is told by the call that meets it.
         let _ = self.tree.git.as_ref().map(Git::program_changes);
+        self.protection.keep(run, self.tree.git.as_ref(), claimed)?;
         let number = claimed.tries.recorded + 1;
         let tree = self.tree.before_attempt(run, &claimed.task.id, number)?;
         // Before the attempt begins: one that cannot be logged is not made.
@@ -165,7 +167,6 @@ impl Run<'_> {
         run.tell_with(ready.started.kind.clone(), |store, event| {
             store.begin_attempt(&claimed.task.id, &claimed.token, &start, event)
         })?;
-        self.gates.note_files(run, claimed);
         Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree }, log))
     }
 
@@ -179,13 +180,36 @@ impl Run<'_> {
     ) -> Result<Evidence> {
         let run = &mut self.context;
         // The gate judges what is on the branch of the run.
-        let (git, misplaced) = self.tree.after_agent(run, &begun.tree)?;
+        let (mut git, misplaced) = self.tree.after_agent(run, &begun.tree)?;
+        let put_back = match misplaced {
+            Some(_) => Ok(None),
+            None => self.protection.put_back(run, self.tree.git.as_ref(), claimed)?,
+        };
+        let (tampering, fault) = match put_back {
+            Ok(tampering) => (tampering, None),
+            Err(why) => (None, Some(why)),
+        };
+        if let (Some(tampering), Some(files)) = (&tampering, &mut git.files_changed) {
+            // They are as they were.
+            files.retain(|file| tampering.files.iter().all(|tampered| tampered.path != *file));
+        }
         let gate = match misplaced {
             // What the gate would judge is not the work.
             Some(_) => None,
-            None => self.gates.run_after_agent(run, &mut self.state_md, claimed, &session, &git)?,
+            None if let Some(why) = fault => Some(GateResult::NotStarted(why)),
+            None => self.gates.run_after_agent(run, &mut self.state_md, claimed, &session)?,
         };
+        let patch = match claims_done(&session) {
+            true => self.tree.patch(run, &begun.tree, git.files_changed.as_deref().unwrap_or_default()),
+            false => None,
+        };
+        let weakened = patch.as_deref().map(weakened).unwrap_or_default();
+        if !weakened.is_empty() {
+            let name = claimed.task.name();
+            run.warn(format!("{name}: tests may check less than before: {}", weakened.join("; ")))?;
+        }
         Ok(Evidence {
+            integrity: Integrity { tampering, patch, weakened, review: None },
             commit_failure: misplaced.filter(|_| claims_done(&session)),
             session,
             gate,
@@ -202,7 +226,11 @@ impl Run<'_> {
         begun: &Begun,
         evidence: &mut Evidence,
     ) -> Result<Verdict> {
-        let first = verdict(evidence);
+        let mut first = verdict(evidence);
+        if first.outcome == Outcome::Done && self.wants_review(evidence) {
+            evidence.integrity.review = Some(self.review(claimed, evidence)?);
+            first = verdict(evidence);
+        }
         if first.outcome != Outcome::Done {
             return Ok(first);
         }
@@ -228,6 +256,7 @@ impl Run<'_> {
         verdict: Verdict,
     ) -> Result {
         let task = &claimed.task;
+        let standoff = self.review_standoff(claimed, &evidence)?;
         let run = &mut self.context;
         let files = evidence.git.files_changed.clone().unwrap_or_default();
         let failed = verdict.is_failure();
@@ -245,13 +274,18 @@ impl Run<'_> {
         if let Some(gate) = evidence.gate_record() {
             attempt.set_gate(gate);
         }
+        let tampered = evidence.integrity.tampering.iter().flat_map(|tampering| &tampering.files);
+        attempt.gate_files_changed = tampered.map(|file| file.path.clone()).collect();
         attempt.verification =
             verification(&verdict, &evidence, task.verify.is_some(), ready.gate_green_before);
         if let Some(mark) = mark.flatten() {
             attempt.set_mark(mark);
         }
         let setup_fix = setup_fix(&evidence);
-        let needs_person = needs_person(&evidence, task);
+        let needs_person = match needs_person(&evidence, task) {
+            None => standoff,
+            needed => needed,
+        };
         let check = evidence.check().cloned();
         let Evidence { session, git, .. } = evidence;
         attempt.set_git(git);

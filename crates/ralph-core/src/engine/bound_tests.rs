@@ -316,6 +316,7 @@ impl World {
             work_tree: self.dir.path(),
             store: &mut store,
             agent: &agent,
+            reviewer: &agent,
             fallback: &[],
             known: &[],
             settings: &settings,

@@ -110,6 +110,7 @@ impl Night {
             work_tree: root,
             store: &mut store,
             agent: &agent,
+            reviewer: &agent,
             fallback: &[],
             known: &[],
             settings: &self.settings,

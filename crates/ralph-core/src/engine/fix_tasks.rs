@@ -318,6 +318,8 @@ fn task_of(fix: &FixTask, original: &Task) -> NewTask {
         after: Vec::new(),
         verify: original.verify.clone(),
         files: fix.files.clone(),
+        protect: original.protect.clone(),
+        may_change: original.may_change.clone(),
         priority: original.priority,
         model: None,
         done_when: Some(inert(&fix.done_when)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use super::fix_tasks::SAID;
-use super::readiness::{open_gates, told_gate_fix};
+use super::readiness::told_gate_fix;
 use super::run_context::{RunContext, shown_command};
 use super::run_end::{Result, millis};
 use super::state_md::StateMd;
@@ -13,16 +13,13 @@ use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::{GateResult, Session};
 use crate::gate::{self, Gate, GateProgress};
-use crate::model::{GateOutcome, GateRecord, GitRecord, Task};
+use crate::model::{GateOutcome, GateRecord, Task};
 use crate::store::Claimed;
 
 #[derive(Default)]
 pub(super) struct Gates {
     /// Programs that broke a gate in this run.
     missing_programs: BTreeSet<String>,
-    /// Files that gates name and that were there before the run or an attempt. One that edits its own judge should be
-    /// looked at; one that makes the file its gate tests for should not.
-    files: BTreeSet<String>,
     accept_green_told: bool,
 }
 
@@ -34,7 +31,6 @@ impl Gates {
         state_md: &mut StateMd,
         claimed: &Claimed,
         session: &Session,
-        git: &GitRecord,
     ) -> Result<Option<GateResult>> {
         let wanted = claims_done(session) || gave_no_signal(session);
         let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
@@ -42,29 +38,9 @@ impl Gates {
         };
         let retries = run.settings.gate.retries;
         Ok(Some(match run.run_gate(claimed, &command, retries, Some(state_md))? {
-            GateResult::Ran(record) => {
-                let record = failed_differently_if_fixed(run, claimed, record)?;
-                let changed = git.files_changed.as_deref().unwrap_or_default();
-                let is_judge =
-                    |file: &&String| self.files.contains(*file) && gate::names_file(&command, file);
-                let touched = changed.iter().filter(is_judge).cloned().collect();
-                GateResult::Ran(GateRecord { touched, ..record })
-            }
+            GateResult::Ran(record) => GateResult::Ran(failed_differently_if_fixed(run, claimed, record)?),
             not_run => not_run,
         }))
-    }
-
-    /// Before the first attempt: an agent may remove what the gate of another task uses, and put something else there.
-    pub(super) fn open(&mut self, run: &RunContext<'_>) -> Result {
-        for gate in open_gates(run.store, run.settings.gate.verify.as_deref())? {
-            self.files.extend(gate::files_there(&gate.command, run.work_tree));
-        }
-        Ok(())
-    }
-
-    pub(super) fn note_files(&mut self, run: &RunContext<'_>, claimed: &Claimed) {
-        let command = gate_of(run, claimed);
-        self.files.extend(command.iter().flat_map(|command| gate::files_there(command, run.work_tree)));
     }
 
     /// The gate before an attempt, where the settings want that. One that is green before the first attempt proves nothing

@@ -25,12 +25,15 @@ mod plan_changes;
 mod plan_sync;
 mod planning;
 mod prompt;
+mod protection;
 mod readiness;
+mod review;
 mod run;
 mod run_context;
 mod run_end;
 mod settings;
 mod shared_file;
+mod side_session;
 mod state_md;
 mod team;
 mod trackers;
@@ -42,15 +45,16 @@ pub use agents_md_sync::refresh_failures;
 pub use breaker_prompt::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
 pub use fix_tasks::FixPolicy;
 pub use lost_attempts::{LostAttempts, LostReport};
-pub use planning::{PlanAnswer, PlanEnding, Planner};
+pub use planning::{PlanAnswer, Planner};
 pub use prompt::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
 pub use readiness::{DueGate, open_gates, own_files, told_unready, unready_gates};
 pub use run::Engine;
 pub use run_end::{EngineError, Summary};
 pub use settings::{
     BreakerSettings, CommitWhen, GateSettings, GitSettings, OnDirty, OnOpen, PauseOn, RecoverySettings,
-    RunSettings,
+    ReviewSettings, ReviewWhen, RunSettings,
 };
+pub use side_session::SessionEnding;
 pub use state_md::refresh_state;
 pub use team::remedy;
 pub use trackers::GITHUB;

@@ -118,6 +118,7 @@ impl Fixture {
             work_tree: self.dir.path(),
             store: &mut self.store(),
             agent: &first,
+            reviewer: &first,
             fallback: &[&second],
             known: &[],
             settings: &self.settings,

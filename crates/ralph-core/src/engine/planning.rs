@@ -5,24 +5,17 @@ use std::ffi::OsString;
 
 use super::agent_session::log_path;
 use super::prompt::{PromptError, plan_rules};
+use super::side_session::{Answer, Question, ReadOnlyTree, SessionEnding};
 use super::{EngineError, RunSettings, own_files};
-use crate::agent::{
-    self, Activity, Agent, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault, Guard, Interrupt,
-    LaunchRequest, LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch, adopt_orphans,
-};
+use crate::agent::{Activity, Agent, AttemptLog, Guard, Interrupt, LaunchRequest, adopt_orphans};
 use crate::clock::Clock;
-use crate::decide::error_type_of;
-use crate::diagnose::error_line;
-use crate::git::{Git, GitLimits, Kept, RollbackMode};
+use crate::git::{Git, GitLimits};
 use crate::host::Host;
 use crate::logs::{LogDir, attempt_name};
-use crate::model::{AttemptCost, ErrorType, Outcome, RunId, TaskId};
+use crate::model::{AttemptCost, RunId, TaskId};
 use crate::project::{LOGS, Project};
-use crate::store::{PlanSession, Store};
-use crate::text::mask_secrets;
+use crate::store::{SideSession, Store};
 
-const ERRORS_HEAD: usize = 16 * 1024;
-const ERRORS_TAIL: usize = 64 * 1024;
 /// The key that a planning session is called by in its environment and its log.
 const KEY: &str = "plan";
 
@@ -47,23 +40,13 @@ pub struct Planner<'a> {
 #[derive(Debug)]
 pub struct PlanAnswer {
     pub text: String,
-    pub ending: PlanEnding,
+    pub ending: SessionEnding,
     pub cost: Option<AttemptCost>,
     pub log_path: String,
     /// What became of changes the agent made in the working tree.
     pub undone: Option<String>,
     /// Its number in the database.
     pub session: i64,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub enum PlanEnding {
-    Answered,
-    Interrupted,
-    OverBudget,
-    TimedOut,
-    /// The agent or its service failed, for this reason.
-    Faulted(ErrorType, String),
 }
 
 impl Planner<'_> {
@@ -87,7 +70,7 @@ impl Planner<'_> {
         let log =
             self.open_log(&log_name).map_err(|source| EngineError::Log { path: path.clone(), source })?;
         let task_id = TaskId::from_random((self.random)() as u32);
-        let launch = self.agent.launch(&LaunchRequest {
+        let request = LaunchRequest {
             task_id: &task_id,
             task_key: Some(KEY),
             attempt: round,
@@ -99,9 +82,9 @@ impl Planner<'_> {
             task_prompt: prompt,
             is_root: rustix::process::getuid().is_root(),
             budget_usd,
-        });
+        };
         let started_at = self.clock.now();
-        let mut record = PlanSession {
+        let mut record = SideSession {
             goal: self.goal.to_owned(),
             attempt: round,
             run_id: self.run_id.clone(),
@@ -109,88 +92,37 @@ impl Planner<'_> {
             model: self.model.to_owned(),
             started_at,
             log_path: Some(path.clone()),
-            ..PlanSession::default()
+            ..SideSession::default()
         };
         // Before the agent starts: a session that dies with Ralph is on record too.
-        let session = self.store.begin_plan_session(&record, &self.host.owner())?;
+        let session = self.store.begin_side_session(&record, &self.host.owner())?;
         let git = Git::open(root, GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() })?;
         let git = match git {
             Some(git) => Some(git.without(own_files(self.settings.agents_md.as_deref(), self.store)?)),
             None => None,
         };
         let name = format!("{KEY}-{}-{round}", self.run_id);
-        let kept = git.as_ref().map(|git| git.keep(&name, None)).transpose()?;
+        let tree = git.as_ref().map(|git| ReadOnlyTree::keep(git, name, "planning")).transpose()?;
         adopt_orphans();
         let mut guard = match self.guard_command.is_empty() {
             true => None,
             false => Guard::start(&self.guard_command, &self.run_id).ok(),
         };
-        let limits = ProcessLimits {
-            wall: self.settings.attempt_timeout,
-            idle: self.settings.idle_timeout,
-            grace: self.settings.grace,
-        };
-        let price = self.agent.price(Some(self.model), None);
-        let mut live = Live {
+        let question = Question {
             agent: self.agent,
+            request,
+            settings: self.settings,
+            wall: self.settings.attempt_timeout,
+            interrupt: &self.interrupt,
             log,
-            lines: LineSplitter::new(agent::LINE_LIMIT),
-            parser: self.agent.parser(),
-            errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
-            price,
-            budget_usd,
-            on_activity,
         };
-        let ended = agent::run_below(guard.as_mut(), &launch, &limits, &self.interrupt, &mut live);
+        let answer =
+            question.ask(guard.as_mut(), &mut |activity| activity.into_iter().for_each(&mut *on_activity));
         drop(guard);
-        let Live { mut lines, mut parser, errors, .. } = live;
-        lines.finish(|line, complete| {
-            parser.line(line, complete);
-        });
-        if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
-            parser.stderr_error(&line);
-        }
-        let (exit, stop, not_started) = match ended {
-            Ok(ended) => (ended.exit, ended.stop, None),
-            Err(error) => (Exit::Code(-1), Stop::Exited, Some(error.to_string())),
-        };
-        let report = parser.finish(exit);
-        let undone = undo(git.as_ref(), kept.as_ref(), &name);
-        let ending = match (stop, not_started, &report.ending) {
-            (Stop::Interrupted, ..) => PlanEnding::Interrupted,
-            (Stop::Budget, ..) | (_, _, Ending::Faulted { fault: Fault::Budget, .. }) => {
-                PlanEnding::OverBudget
-            }
-            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), ..) => PlanEnding::TimedOut,
-            (_, Some(why), _) => PlanEnding::Faulted(ErrorType::Spawn, why),
-            (_, _, Ending::Faulted { fault, message, .. }) => {
-                PlanEnding::Faulted(error_type_of(*fault), message.clone())
-            }
-            (Stop::Exited | Stop::GuardLost, None, Ending::Completed) => match exit {
-                Exit::Code(0) => PlanEnding::Answered,
-                _ => PlanEnding::Faulted(ErrorType::Crash, format!("{} {exit}", self.agent.name())),
-            },
-        };
-        let cost = report.cost_by(price.as_ref());
-        record.duration_ms = self.clock.now().since(started_at).as_millis() as u64;
-        record.cost_usd = cost.map(|cost| cost.usd);
-        record.cost_estimated = cost.is_some_and(|cost| cost.estimated);
-        record.tokens_input = report.usage.input;
-        record.tokens_output = report.usage.output;
-        record.session_id = report.session_id.clone();
-        (record.outcome, record.error_type, record.message) = match &ending {
-            // Until its plan was checked.
-            PlanEnding::Answered => (Some(Outcome::NoSigil), None, None),
-            PlanEnding::Interrupted => (Some(Outcome::Error), Some(ErrorType::Interrupted), None),
-            PlanEnding::OverBudget => {
-                (Some(Outcome::Error), Some(ErrorType::Crash), Some("reached its budget".into()))
-            }
-            PlanEnding::TimedOut => (Some(Outcome::Error), Some(ErrorType::Timeout), None),
-            PlanEnding::Faulted(error, why) => {
-                (Some(Outcome::Error), Some(error.clone()), Some(mask_secrets(why).into_owned()))
-            }
-        };
-        self.store.end_plan_session(session, &record, self.clock.now())?;
+        let undone = tree.and_then(ReadOnlyTree::restore);
+        answer.add_to(&mut record, self.clock.now().since(started_at));
+        self.store.end_side_session(session, &record, self.clock.now())?;
+        let Answer { report, ending, cost } = answer;
         Ok(PlanAnswer { text: report.result_text, ending, cost, log_path: path, undone, session })
     }
 
@@ -198,57 +130,5 @@ impl Planner<'_> {
         self.project.make_dir()?;
         let logs = LogDir::make(&self.project.ralph_dir().join(LOGS))?;
         AttemptLog::create(logs, name, self.settings.max_attempt_bytes)
-    }
-}
-
-/// Undoes what the session changed, and tells what became of it.
-fn undo(git: Option<&Git>, kept: Option<&Kept>, name: &str) -> Option<String> {
-    let (git, kept) = git.zip(kept)?;
-    match git.roll_back(kept, RollbackMode::Reset, name, "Changes of a planning session") {
-        Ok(done) => {
-            let reference = done.reference?;
-            Some(format!(
-                "the agent changed files while planning; Ralph undid that and saved it at {reference}"
-            ))
-        }
-        Err(error) => Some(format!("cannot undo what the agent changed while planning: {error}")),
-    }
-}
-
-struct Live<'s> {
-    agent: &'s Agent,
-    log: AttemptLog,
-    lines: LineSplitter,
-    parser: Box<dyn StreamParser>,
-    errors: BoundedText,
-    price: Option<Price>,
-    budget_usd: Option<f64>,
-    on_activity: &'s mut dyn FnMut(&Activity),
-}
-
-impl Watch for Live<'_> {
-    fn output(&mut self, stream: Stream, chunk: &[u8]) {
-        self.log.write(stream, chunk);
-        if stream == Stream::Err {
-            self.errors.push(chunk);
-            return;
-        }
-        let (parser, on_activity) = (&mut self.parser, &mut self.on_activity);
-        self.lines.push(chunk, |line, complete| {
-            if let Some(activity) = parser.line(line, complete) {
-                on_activity(&activity);
-            }
-        });
-    }
-
-    fn first_signal(&self) -> EndSignal {
-        self.agent.first_signal()
-    }
-
-    fn is_over_budget(&self) -> bool {
-        self.parser
-            .cost_so_far(self.price.as_ref())
-            .zip(self.budget_usd)
-            .is_some_and(|(cost, budget)| cost > budget)
     }
 }

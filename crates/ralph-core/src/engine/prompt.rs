@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::RunSettings;
 use super::next_model::{agents_attempts, failed_tries, in_a_row};
+use super::protection::protection;
 use crate::adaptive::TaskView;
 use crate::agent::Agent;
 use crate::decide::{FailedAttempt, failure_trend, stuck_advice};
@@ -74,6 +75,11 @@ pub(super) fn plan_rules(project: &Project) -> Result<String, PromptError> {
     Ok(template(project, "plan.md", Template::built_in_plan)?.render(())?)
 }
 
+/// The instructions of a reviewer.
+pub(super) fn review_rules(project: &Project) -> Result<String, PromptError> {
+    Ok(template(project, "review.md", Template::built_in_review)?.render(())?)
+}
+
 fn template(
     project: &Project,
     name: &str,
@@ -111,6 +117,8 @@ struct RulesData<'a> {
     models: &'a [String],
     verify: Option<&'a str>,
     files: &'a [String],
+    /// What Ralph puts back before the gate runs.
+    protected: Vec<String>,
     recovery: bool,
     changes: Option<&'static str>,
 }
@@ -197,10 +205,20 @@ impl Prompter<'_> {
             models: self.agent.ladder(),
             verify: verify.as_deref(),
             files: &task.files,
+            protected: self.protected(task)?,
             recovery: self.settings.recovery.enabled
                 || self.settings.recovery_by_spec.values().any(|spec| spec.enabled),
             changes: may_change.then_some(PLAN_REQUEST_INSTRUCTIONS),
         })?)
+    }
+
+    /// What the next attempt may not change, as it is told.
+    fn protected(&self, task: &Task) -> Result<Vec<String>, PromptError> {
+        let (gate, root) = (&self.settings.gate, self.project.root());
+        let command = task.verify.as_deref().or(gate.verify.as_deref()).filter(|_| gate.enabled);
+        let gates: Vec<&str> = command.into_iter().collect();
+        let rules = protection(self.store, task, &gate.protect, &gates, root)?;
+        Ok(rules.told(|path| root.join(path).is_file()))
     }
 
     fn task_part(&self, task: &Task) -> Result<TaskPart, PromptError> {

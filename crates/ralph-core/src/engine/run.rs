@@ -9,7 +9,9 @@ use super::breaker_prompt::{Attendant, BreakerPrompt};
 use super::budgets::BudgetWatch;
 use super::gate_runs::Gates;
 use super::plan_sync::PlanFiles;
+use super::protection::FileProtection;
 use super::readiness::own_files;
+use super::review::Reviewer;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Halt, Result, Summary};
 use super::state_md::StateMd;
@@ -33,6 +35,8 @@ pub struct Engine<'a> {
     pub agent: &'a Agent,
     /// Its fallback where it is limited or unavailable, in order.
     pub fallback: &'a [&'a Agent],
+    /// Who reviews finished work, where the settings want that.
+    pub reviewer: &'a Agent,
     /// Every agent whose logs can be read.
     pub known: &'a [&'a Agent],
     pub settings: &'a RunSettings,
@@ -62,6 +66,8 @@ pub(super) struct Run<'a> {
     pub team: Team<'a>,
     pub budgets: BudgetWatch,
     pub gates: Gates,
+    pub protection: FileProtection,
+    pub reviewer: Reviewer<'a>,
     pub breaker_prompt: BreakerPrompt,
     pub templates: Templates,
     pub logs: Logs,
@@ -94,6 +100,7 @@ impl<'a> Run<'a> {
     pub(super) fn new<'b: 'a>(engine: &'a mut Engine<'b>) -> Result<Self, EngineError> {
         let own_files = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
         let team = Team::new(engine.agent, engine.fallback);
+        let engine_reviewer = engine.reviewer;
         let context = RunContext::new(engine, &own_files)?;
         Ok(Self {
             tree: WorkTree::new(&context, own_files)?,
@@ -103,6 +110,8 @@ impl<'a> Run<'a> {
             team,
             budgets: BudgetWatch::new(context.clock.steady()),
             gates: Gates::default(),
+            protection: FileProtection::default(),
+            reviewer: Reviewer::new(engine_reviewer, context.project)?,
             breaker_prompt: BreakerPrompt::default(),
             templates: Templates::load(context.project)?,
             logs: Logs::default(),
@@ -162,7 +171,7 @@ impl<'a> Run<'a> {
         self.tree.tidy(run)?;
         self.plan_files.open(run)?;
         run.warn_of_unready_gates()?;
-        self.gates.open(run)?;
+        self.protection.open(run)?;
         run.probe()?;
         self.state_md.write(run, "running")?;
         self.agents_md.sync(run, self.tree.branch(), WrittenBy::Person)

@@ -47,6 +47,7 @@ pub struct RunSettings {
     pub hooks: Hooks,
     pub git: GitSettings,
     pub gate: GateSettings,
+    pub review: ReviewSettings,
     /// How often a failing service is tried again.
     pub service_retries: u32,
     /// The first wait for a failing service; doubles.
@@ -150,6 +151,32 @@ pub enum OnDirty {
     Refuse,
 }
 
+/// Which finished work another agent reviews.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReviewWhen {
+    #[default]
+    Never,
+    /// What no gate verified.
+    Ungated,
+    Always,
+}
+
+#[derive(Clone, Debug)]
+pub struct ReviewSettings {
+    pub when: ReviewWhen,
+    /// None for the strongest of the reviewer's list.
+    pub model: Option<String>,
+    /// Rejections in a row after which a person is asked.
+    pub rounds: u32,
+    pub timeout: Duration,
+}
+
+impl Default for ReviewSettings {
+    fn default() -> Self {
+        Self { when: ReviewWhen::Never, model: None, rounds: 2, timeout: Duration::from_secs(10 * 60) }
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct GateSettings {
     pub enabled: bool,
@@ -160,6 +187,8 @@ pub struct GateSettings {
     pub retries: u32,
     /// Whether it is run before a task's first attempt.
     pub precheck: bool,
+    /// Patterns of files that no attempt may change, unless its task says so.
+    pub protect: Vec<String>,
     /// Whether a task without one is blocked instead of attempted.
     pub require: bool,
     /// Whether one that passes after an attempt without a signal, and did not pass before it, makes the task done.
@@ -203,9 +232,11 @@ impl Default for RunSettings {
                 timeout: Duration::from_secs(10 * 60),
                 retries: 0,
                 precheck: false,
+                protect: Vec::new(),
                 require: false,
                 accept_green: false,
             },
+            review: ReviewSettings::default(),
             service_retries: 4,
             backoff: Duration::from_secs(2),
             backoff_cap: Duration::from_secs(5 * 60),

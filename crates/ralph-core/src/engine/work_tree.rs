@@ -210,6 +210,20 @@ impl WorkTree {
         Ok((record, self.misplaced(unfinished, &returned, branch)))
     }
 
+    /// What an attempt changed in these files, where git can tell.
+    pub(super) fn patch(
+        &self,
+        run: &mut RunContext<'_>,
+        before: &TreeBefore,
+        files: &[String],
+    ) -> Option<String> {
+        let (git, snapshot) =
+            self.git.as_ref().zip(before.snapshot.as_ref()).filter(|_| !files.is_empty())?;
+        git.patch_since(snapshot, before.kept.as_ref(), files)
+            .map_err(|error| run.warn(error.to_string()))
+            .ok()
+    }
+
     /// After the verdict: what was begun is ended, failed work is undone, and the branch is the run's again. The reference
     /// of what was undone, and whether the branch was left.
     pub(super) fn after_attempt(

@@ -105,12 +105,39 @@ pub fn programs(script: &str) -> Vec<&str> {
 /// The names that a script looks for itself, to find out whether they can be started.
 pub(super) fn looked_for(script: &str) -> Vec<&str> {
     let mut needs = Needs::default();
-    let list = tokens(script).list;
-    for command in list.split(|token| matches!(token.kind, Kind::Separator(_))) {
-        let words = command.iter().filter(|token| token.kind == Kind::Word);
-        needs.read(&words.map(|token| token.text).collect::<Vec<_>>());
+    for words in commands(script) {
+        needs.read(&words);
     }
     needs.looked_for
+}
+
+/// The words of every simple command of a script, wherever it stands.
+pub(super) fn commands(script: &str) -> Vec<Vec<&str>> {
+    let list = tokens(script).list;
+    let commands = list.split(|token| matches!(token.kind, Kind::Separator(_)));
+    let words = commands.map(|command| {
+        let words = command.iter().filter(|token| token.kind == Kind::Word);
+        words.map(|token| token.text).collect::<Vec<_>>()
+    });
+    words.filter(|words| !words.is_empty()).collect()
+}
+
+/// The command that a simple command starts in the end, through assignments and programs such as `env`; with its arguments.
+pub(super) fn unwrapped<'a, 's>(mut words: &'a [&'s str]) -> Option<(&'s str, &'a [&'s str])> {
+    loop {
+        while let [word, rest @ ..] = words
+            && is_assignment(word)
+        {
+            words = rest;
+        }
+        let [word, arguments @ ..] = words else {
+            return None;
+        };
+        match WRAPPERS.iter().find(|(name, ..)| name == word) {
+            Some((_, with_value, before)) => words = after_options(arguments, with_value, *before),
+            None => return Some((word, arguments)),
+        }
+    }
 }
 
 /// What a script needs, collected command by command.
@@ -246,7 +273,7 @@ fn after_options<'a, 's>(mut words: &'a [&'s str], with_value: &str, before: usi
 }
 
 /// What a quoted word contains, where a shell changes nothing in it.
-fn unquoted(word: &str) -> Option<&str> {
+pub(super) fn unquoted(word: &str) -> Option<&str> {
     let inside = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
     let found = inside('\'').or_else(|| inside('"'))?;
     (!found.contains(['\'', '"', '$', '`', '\\'])).then_some(found)

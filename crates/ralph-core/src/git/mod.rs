@@ -13,6 +13,7 @@ mod commit_message;
 mod error;
 mod index;
 mod interrupted_commit;
+mod patch;
 mod paths;
 mod readiness;
 mod repository;

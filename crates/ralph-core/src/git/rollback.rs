@@ -53,6 +53,11 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// The commit that holds it.
+    pub(super) fn commit(&self) -> Option<&str> {
+        self.saved.as_ref().map(|(_, commit)| commit.as_str())
+    }
+
     pub fn reference(&self) -> Option<&str> {
         self.saved.as_ref().map(|(name, _)| name.as_str())
     }

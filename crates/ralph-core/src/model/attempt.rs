@@ -58,7 +58,7 @@ pub struct Attempt {
     pub gate_flaky: bool,
     /// The gate was green before the attempt.
     pub gate_green_before: Option<bool>,
-    /// Files the gate's command names that the attempt changed.
+    /// Protected files that the attempt changed; Ralph put them back before the gate ran.
     pub gate_files_changed: Vec<String>,
     pub gate_output: Option<String>,
     /// Whether git saw no change at all.
@@ -127,7 +127,6 @@ impl Attempt {
     pub fn set_gate(&mut self, gate: &GateRecord) {
         self.gate = Some(gate.outcome);
         self.gate_flaky = gate.flaky;
-        self.gate_files_changed = gate.touched.clone();
         self.gate_output = Some(gate.output_tail.clone());
     }
 
@@ -190,8 +189,6 @@ pub struct GateRecord {
     pub diagnosis: Box<Diagnosis>,
     /// The end of its output, which is stored.
     pub output_tail: String,
-    /// Files its command names that the attempt changed.
-    pub touched: Vec<String>,
     /// What makes a broken gate run: `install npm`.
     pub fix: Option<String>,
 }

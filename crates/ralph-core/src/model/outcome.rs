@@ -44,6 +44,8 @@ pub enum ErrorType {
     Config,
     /// Git or one of its hooks refused the commit of done work, or the work is on another branch.
     CommitRefused,
+    /// Another agent reviewed the work and rejected it.
+    ReviewRejected,
     /// Git could not commit done work, and no further attempt would change that.
     Git,
     /// The gate could not run: a program it needs could not be started.
@@ -74,7 +76,7 @@ pub enum FailureClass {
 }
 
 /// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 16] = [
+const OWN: [(&str, ErrorType); 17] = [
     ("test_failure", ErrorType::TestFailure),
     ("timeout", ErrorType::Timeout),
     ("idle_timeout", ErrorType::IdleTimeout),
@@ -87,6 +89,7 @@ const OWN: [(&str, ErrorType); 16] = [
     ("permission", ErrorType::Permission),
     ("config", ErrorType::Config),
     ("commit_refused", ErrorType::CommitRefused),
+    ("review_rejected", ErrorType::ReviewRejected),
     ("git", ErrorType::Git),
     ("gate_broken", ErrorType::GateBroken),
     ("interrupted", ErrorType::Interrupted),
@@ -105,7 +108,8 @@ impl ErrorType {
     /// so only an `error` can be of Ralph's own classes.
     pub fn from_stored(outcome: Outcome, text: &str) -> Self {
         let own = OWN.into_iter().find(|(name, _)| *name == text).map(|(_, error)| error);
-        let with_failed = |error: &Self| matches!(error, Self::TestFailure | Self::CommitRefused);
+        let with_failed =
+            |error: &Self| matches!(error, Self::TestFailure | Self::CommitRefused | Self::ReviewRejected);
         own.filter(|error| with_failed(error) || outcome == Outcome::Error)
             .unwrap_or_else(|| Self::Reported(text.to_owned()))
     }
@@ -114,6 +118,7 @@ impl ErrorType {
         match self {
             Self::TestFailure
             | Self::CommitRefused
+            | Self::ReviewRejected
             | Self::Timeout
             | Self::IdleTimeout
             | Self::Crash

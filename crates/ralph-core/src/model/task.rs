@@ -67,6 +67,10 @@ pub struct Task {
     /// The gate: a shell command that exits 0 when the task is really done.
     pub verify: Option<String>,
     pub files: Vec<String>,
+    /// Patterns of files that its attempts may not change, beside those of the settings.
+    pub protect: Vec<String>,
+    /// Patterns of protected files that are its to change.
+    pub may_change: Vec<String>,
     pub done_when: Option<String>,
     /// The commit message its author wishes.
     pub commit: Option<String>,
@@ -107,6 +111,8 @@ pub struct NewTask {
     pub after: Vec<TaskId>,
     pub verify: Option<String>,
     pub files: Vec<String>,
+    pub protect: Vec<String>,
+    pub may_change: Vec<String>,
     pub priority: i64,
     pub model: Option<String>,
     pub done_when: Option<String>,
@@ -126,6 +132,8 @@ pub struct TaskEdit {
     pub parent: Option<Option<TaskId>>,
     pub verify: Option<Option<String>>,
     pub files: Option<Vec<String>>,
+    pub protect: Option<Vec<String>>,
+    pub may_change: Option<Vec<String>>,
     pub priority: Option<i64>,
     pub model: Option<Option<String>>,
     pub done_when: Option<Option<String>>,

@@ -139,6 +139,8 @@ pub struct Verification {
     pub flaky: bool,
     /// Protected files that the attempt changed, and that the gate was judged without.
     pub protected: Vec<String>,
+    /// Signs in what the attempt changed that tests check less than before. Nothing follows from them.
+    pub weakened: Vec<String>,
     pub review: Option<Review>,
     /// Why nothing had to be changed, in the agent's words.
     pub no_change_needed: Option<String>,

@@ -29,6 +29,10 @@ pub struct DraftTask {
     /// The command that proves it.
     pub verify: Option<String>,
     pub files: Vec<String>,
+    /// Patterns of files that its attempts may not change.
+    pub protect: Vec<String>,
+    /// Patterns of protected files that they may change.
+    pub may_change: Vec<String>,
     pub done_when: Option<String>,
     pub commit: Option<String>,
     /// Markers such as `P`, `VERIFY`, `FIX 1.3`.

@@ -38,6 +38,8 @@ pub fn tasks_md(tasks: &[Task]) -> String {
         }
         let fields = [
             ("Files", (!task.files.is_empty()).then(|| task.files.join(", "))),
+            ("Protect", (!task.protect.is_empty()).then(|| task.protect.join(", "))),
+            ("May change", (!task.may_change.is_empty()).then(|| task.may_change.join(", "))),
             ("Done when", task.done_when.clone()),
             ("Verify", task.verify.as_deref().map(|command| as_code(&command.replace('\n', "; ")))),
             ("Commit", task.commit.as_deref().map(as_code)),

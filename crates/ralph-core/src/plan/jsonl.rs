@@ -40,6 +40,10 @@ struct TaskLine {
     priority: i64,
     verify: Option<String>,
     files: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    protect: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    may_change: Vec<String>,
     done_when: Option<String>,
     commit: Option<String>,
     markers: Vec<String>,
@@ -67,6 +71,8 @@ pub fn write(tasks: &[Task], fix_of: &HashMap<String, String>, now: Timestamp) -
             priority: task.priority,
             verify: task.verify.clone(),
             files: task.files.clone(),
+            protect: task.protect.clone(),
+            may_change: task.may_change.clone(),
             done_when: task.done_when.clone(),
             commit: task.commit.clone(),
             markers: task.markers.clone(),
@@ -146,6 +152,8 @@ fn draft_of(task: TaskLine, line: usize) -> Result<DraftTask, String> {
         after: task.after,
         verify: task.verify,
         files: task.files,
+        protect: task.protect,
+        may_change: task.may_change,
         done_when: task.done_when,
         commit: task.commit,
         markers: task.markers,

@@ -9,6 +9,7 @@ mod plan_request;
 mod proposed_task;
 mod quotations;
 mod report;
+mod review;
 
 use std::collections::HashSet;
 
@@ -24,6 +25,7 @@ pub use plan_request::{
 };
 pub use proposed_task::ProposedTask;
 pub use report::{FailureReport, clip_trace};
+pub use review::{ReviewSignals, review};
 
 /// How much of each signal is kept, in characters; the rest is cut at the end of a word, so that no
 /// answer can flood the memory of later ones.
@@ -39,6 +41,8 @@ pub mod limits {
     /// A stack trace, which is cut inside words as well.
     pub const TRACE_CHARS: usize = 500;
     pub const SUGGESTION_CHARS: usize = 10_000;
+    pub const FINDINGS: usize = 20;
+    pub const FINDING_CHARS: usize = 1000;
 }
 
 /// Whose signals count: the task being attempted and the models it may ask for.

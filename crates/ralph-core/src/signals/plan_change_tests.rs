@@ -44,6 +44,8 @@ fn original(id: &str, key: Option<&str>, verify: Option<&str>) -> Task {
         priority: 0,
         verify: verify.map(str::to_owned),
         files: Vec::new(),
+        protect: Vec::new(),
+        may_change: Vec::new(),
         done_when: None,
         commit: None,
         markers: Vec::new(),

@@ -20,7 +20,7 @@ pub(super) struct Quotations {
 
 impl Quotations {
     pub(super) fn of(text: &str) -> Self {
-        let quoting = ["failure-report", "learning", "retry-suggestion"];
+        let quoting = ["failure-report", "learning", "retry-suggestion", "review-finding"];
         let mut ranges: Vec<Range<usize>> = elements(text)
             .filter(|element| quoting.contains(&element.name))
             .map(|element| element.span)

@@ -259,8 +259,8 @@ impl Store {
             }
         };
         let mut claim_holders: Vec<Owner> = owners("claims", "1")?;
-        // An agent that plans is inside, too.
-        claim_holders.extend(owners("plan_sessions", "outcome IS NULL")?);
+        // An agent that plans or reviews is inside, too.
+        claim_holders.extend(owners("side_sessions", "outcome IS NULL")?);
         Ok(AtWork { claim_holders, hooks: owners("hook_processes", "1")? })
     }
 

@@ -9,7 +9,7 @@ use super::{Random, Result, StoreError, breaker, claims, fixes, status};
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp, Verification};
 
 record!(writes NewTask {
-    title, description, key, phase, verify, files, priority, model, done_when, commit = "commit_message",
+    title, description, key, phase, verify, files, protect, may_change, priority, model, done_when, commit = "commit_message",
     markers,
 });
 
@@ -114,6 +114,8 @@ pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timesta
         phase: edit.phase.unwrap_or(task.phase),
         verify: edit.verify.unwrap_or(task.verify),
         files: edit.files.unwrap_or(task.files),
+        protect: edit.protect.unwrap_or(task.protect),
+        may_change: edit.may_change.unwrap_or(task.may_change),
         priority: edit.priority.unwrap_or(task.priority),
         model: edit.model.unwrap_or(task.model),
         done_when: edit.done_when.unwrap_or(task.done_when),

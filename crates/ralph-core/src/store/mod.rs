@@ -17,8 +17,9 @@ mod learnings;
 mod leftovers;
 mod plan;
 mod plan_changes;
-mod plan_sessions;
+mod protected_files;
 mod runs;
+mod side_sessions;
 mod sources;
 mod sql;
 mod sqlite;
@@ -40,8 +41,9 @@ pub use learnings::*;
 pub use leftovers::*;
 pub use plan::*;
 pub use plan_changes::*;
-pub use plan_sessions::*;
+pub use protected_files::*;
 pub use runs::*;
+pub use side_sessions::*;
 pub use sources::*;
 pub use sqlite::{
     Absent, LockWait, Patience, Rescued, Store, has_wal, rescued, rescued_since, restore_command, wal_path,

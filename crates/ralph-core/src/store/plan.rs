@@ -222,7 +222,7 @@ pub struct GateChange {
 
 record!(Task {
     id, key, spec, name, title via line, description, status, verified, done_by, verification via verification, phase, parent_id,
-    priority, verify, files,
+    priority, verify, files, protect, may_change,
     model, needs_human, reason via reason, created_at, updated_at, attempts, consecutive_failures, depends_on,
     done_when, commit = "commit_message", markers,
 });

@@ -250,8 +250,11 @@ impl Store {
     }
 
     pub fn spent_on_task(&self, task: &TaskId) -> Result<SpentOnTask> {
+        // The time of a review is part of its attempt's.
         let sql = "SELECT sum(cost_usd) AS usd, sum(duration_ms) AS time, max(cost_estimated) AS estimated
-             FROM iteration_outcomes WHERE task_id = ?1";
+             FROM (SELECT task_id, cost_usd, duration_ms, cost_estimated FROM iteration_outcomes
+                 UNION ALL SELECT task_id, cost_usd, 0, cost_estimated FROM side_sessions)
+             WHERE task_id = ?1";
         self.one(sql, [task])
     }
 }

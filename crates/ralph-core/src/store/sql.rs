@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::value::{Error as NotRead, SeqDeserializer};
 use serde::de::{Deserialize, DeserializeOwned};
 
-use super::{Purpose, Result, RunRequest, StoreError};
+use super::{Purpose, Result, RunRequest, SessionKind, StoreError};
 use crate::breaker::BreakerState;
 use crate::event::TaskRef;
 use crate::model::{
@@ -427,6 +427,7 @@ text_columns! {
     Timestamp: |text| Some(Self::parse_lenient(text).unwrap_or(Self::from_millis(0))),
     Status: Self::parse,
     DoneBy: Self::parse,
+    SessionKind: Self::parse,
     Difficulty: Self::parse,
     GateOutcome: Self::parse,
     Level: Self::parse,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memchr;
 
 /// The tags Ralph reads; every other one is just text.
-pub(super) const TAGS: [&str; 8] = [
+pub(super) const TAGS: [&str; 10] = [
     "task-done",
     "task-failed",
     "promise",
@@ -14,6 +14,8 @@ pub(super) const TAGS: [&str; 8] = [
     "learning",
     "difficulty-estimate",
     "retry-suggestion",
+    "review-verdict",
+    "review-finding",
 ];
 
 /// A closed element with one of Ralph's tag names.

@@ -37,21 +37,18 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
     let task = workspace.optional_task(args.task.as_deref())?;
     let attempts = workspace.store.history(task.as_ref().map(|task| &task.id))?;
-    let plans = match task {
-        Some(_) => Vec::new(),
-        None => workspace.store.plan_sessions()?,
-    };
+    let sessions = workspace.store.side_sessions(task.as_ref().map(|task| &task.id))?;
     let none = none_yet(&workspace, task.as_ref())?;
     let mut rows: Vec<(Timestamp, Value)> = Vec::new();
     for attempt in &attempts {
         rows.push((attempt.started_at, row("task", attempt)?));
     }
-    for session in &plans {
-        rows.push((session.started_at, row("plan", session)?));
+    for session in &sessions {
+        rows.push((session.started_at, row(session.kind.as_str(), session)?));
     }
     rows.sort_by_key(|(at, _)| *at);
     let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
-    output::list(args.json, &rows, none, || format::plan_sessions(&plans) + &format::history(&attempts))
+    output::list(args.json, &rows, none, || format::side_sessions(&sessions) + &format::history(&attempts))
 }
 
 /// A row of the history, with its kind.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ralph_core::agent::{Activity, Interrupt};
 use ralph_core::clock::SystemClock;
-use ralph_core::engine::{PlanAnswer, PlanEnding, Planner, RunSettings, remedy};
+use ralph_core::engine::{PlanAnswer, Planner, RunSettings, SessionEnding, remedy};
 use ralph_core::exit::RunExit;
 use ralph_core::files::write_whole;
 use ralph_core::gate::{self, Gate, GateResult};
@@ -323,7 +323,7 @@ impl Session {
         fault: Option<&str>,
     ) -> Result<(), CommandError> {
         let outcome = if fault.is_none() { Outcome::Done } else { Outcome::Failed };
-        Ok(workspace.store.judge_plan_session(answer.session, outcome, fault)?)
+        Ok(workspace.store.judge_side_session(answer.session, outcome, fault)?)
     }
 
     /// One session with the agent.
@@ -380,15 +380,15 @@ impl Session {
             output::note(format_args!("warning: {undone}"));
         }
         match &answer.ending {
-            PlanEnding::Answered => Ok(answer),
-            PlanEnding::Interrupted => Err(CommandError::interrupted()),
-            PlanEnding::OverBudget => Err(CommandError::limit("the cost limit for planning is reached")
+            SessionEnding::Answered => Ok(answer),
+            SessionEnding::Interrupted => Err(CommandError::interrupted()),
+            SessionEnding::OverBudget => Err(CommandError::limit("the cost limit for planning is reached")
                 .hint("allow more with --max-cost, or set [plan] max_cost_usd")),
-            PlanEnding::TimedOut => {
+            SessionEnding::TimedOut => {
                 Err(CommandError::environment(format_args!("{name} timed out while planning"))
                     .hint("allow more time with [run] attempt_timeout and idle_timeout"))
             }
-            PlanEnding::Faulted(error, why) => {
+            SessionEnding::Faulted(error, why) => {
                 Err(CommandError::environment(format_args!("{name} failed: {why}"))
                     .hint(remedy(self.crew.agent(), error, why).replace("`ralph run`", "`ralph plan`"))
                     .hint(format_args!("its output is in {}", answer.log_path)))

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use jiff::SpanRelativeTo;
-use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn};
+use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn, ReviewWhen};
 use ralph_core::git::RollbackMode;
 use ralph_core::model::Strategy;
 use ralph_core::text::{MASK, mask_secrets, one_line};
@@ -137,6 +137,8 @@ pub enum Kind {
     FlagOrPath,
     Choice(fn() -> Vec<&'static str>),
     Words,
+    /// Paths below the project's root, with `*` and `**`.
+    Patterns,
     Choices(fn() -> Vec<&'static str>),
     /// The words of a command line.
     Arguments,
@@ -165,6 +167,7 @@ impl Kind {
             Self::FlagOrPath => "true, false or the path of a file outside .git and .ralph".into(),
             Self::Choice(words) => format!("one of: {}", words().join(", ")),
             Self::Words => "a list such as [\"a\", \"b\"]".into(),
+            Self::Patterns => "a list of paths below the project's root, such as [\"tests/**\"]".into(),
             Self::Choices(words) => format!("a list of some of: {}", words().join(", ")),
             Self::Arguments => "a list such as [\"prog\", \"arg\"]".into(),
             Self::Table(example) => format!("a table such as {example}"),
@@ -271,6 +274,24 @@ impl SettingType for Vec<String> {
     }
 }
 
+/// Patterns of files below the project's root.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patterns(pub Vec<String>);
+
+impl SettingType for Patterns {
+    const KIND: Kind = Kind::Patterns;
+
+    fn parse(text: &str) -> Option<Self> {
+        let patterns = list(text);
+        let is_refused = |pattern: &String| ralph_core::gate::Patterns::refusal(pattern).is_some();
+        (!patterns.iter().any(is_refused)).then_some(Self(patterns))
+    }
+
+    fn show(&self) -> Value {
+        self.0.as_slice().into()
+    }
+}
+
 /// The words of a list, each once.
 fn list(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
@@ -325,6 +346,11 @@ choices! {
     OnDirty { "continue" => Self::Continue, "refuse" => Self::Refuse, }
     PauseOn {
         "never" => Self::Never, "breaker" => Self::Breaker, "stuck" => Self::Stuck, "failure" => Self::Failure,
+    }
+    ReviewWhen {
+        "never" => Self::Never,
+        "ungated" => Self::Ungated,
+        "always" => Self::Always,
     }
     Rollback {
         "off" => Self::Off,

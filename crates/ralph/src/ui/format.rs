@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::model::{Attempt, Cost, ErrorType, Outcome, Timestamp};
-use ralph_core::store::PlanSession;
+use ralph_core::store::{SessionKind, SideSession};
 use ralph_core::text::one_line;
 
 use super::style::{self, UNVERIFIED};
@@ -192,6 +192,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         None => ("failed", false),
         Some(ErrorType::TestFailure) => ("gate failed", false),
         Some(ErrorType::CommitRefused) => ("commit refused", true),
+        Some(ErrorType::ReviewRejected) => ("rejected by the review", true),
         Some(ErrorType::Git) => ("git failed", true),
         Some(ErrorType::GateBroken) => ("broken gate", false),
         Some(ErrorType::Timeout | ErrorType::IdleTimeout) => ("timed out", true),
@@ -247,30 +248,38 @@ pub fn history(attempts: &[Attempt]) -> String {
     table.render()
 }
 
-/// Sessions of `ralph plan`; nothing where there were none.
-pub fn plan_sessions(sessions: &[PlanSession]) -> String {
-    if sessions.is_empty() {
-        return String::new();
+/// Sessions beside attempts, of each kind in a table of its own; nothing where there were none.
+pub fn side_sessions(sessions: &[SideSession]) -> String {
+    let kinds = [
+        (SessionKind::Plan, ["PLANNING", "ROUND"], "a plan that passed the check"),
+        (SessionKind::Review, ["REVIEW OF", "ATTEMPT"], "accepted"),
+    ];
+    let mut text = String::new();
+    for (kind, [what, number], done) in kinds {
+        let mut table = Table::new([what, number, "MODEL", "TIME", "COST", "STARTED", "OUTCOME"]);
+        let of_kind: Vec<&SideSession> = sessions.iter().filter(|session| session.kind == kind).collect();
+        for session in &of_kind {
+            let tilde = if session.cost_estimated { "~" } else { "" };
+            table.row([
+                one_line(&session.goal, 40),
+                session.attempt.to_string(),
+                session.model.clone(),
+                duration(Duration::from_millis(session.duration_ms)),
+                session.cost_usd.map(|usd| format!("{tilde}${usd:.2}")).unwrap_or_default(),
+                session.started_at.local(),
+                match (session.outcome, &session.message) {
+                    (None, _) => "not finished".to_owned(),
+                    (Some(Outcome::Done), _) => done.to_owned(),
+                    (Some(_), Some(message)) => one_line(message, 80),
+                    (Some(outcome), None) => outcome.to_string(),
+                },
+            ]);
+        }
+        if !of_kind.is_empty() {
+            text += &(table.render() + "\n");
+        }
     }
-    let mut table = Table::new(["PLANNING", "ROUND", "MODEL", "TIME", "COST", "STARTED", "OUTCOME"]);
-    for session in sessions {
-        let tilde = if session.cost_estimated { "~" } else { "" };
-        table.row([
-            one_line(&session.goal, 40),
-            session.attempt.to_string(),
-            session.model.clone(),
-            duration(Duration::from_millis(session.duration_ms)),
-            session.cost_usd.map(|usd| format!("{tilde}${usd:.2}")).unwrap_or_default(),
-            session.started_at.local(),
-            match (session.outcome, &session.message) {
-                (None, _) => "not finished".to_owned(),
-                (Some(Outcome::Done), _) => "a plan that passed the check".to_owned(),
-                (Some(_), Some(message)) => one_line(message, 80),
-                (Some(outcome), None) => outcome.to_string(),
-            },
-        ]);
-    }
-    table.render() + "\n"
+    text
 }
 
 /// The end of a wait: ` until 16:44`, or ` for 12 s` where it is close.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent};
-use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, Status};
+use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, ReviewVerdict, Status};
 use ralph_core::store::Merged;
 use ralph_core::text::{code_line, shell_word};
 
@@ -85,6 +85,14 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::GateFinished { task, outcome: GateOutcome::Passed, flaky: true, .. } => {
             yellow(format!("! {} flaky gate: it failed, then passed", task.name()))
         }
+        EventKind::ReviewFinished { task, agent, verdict, findings, .. } => match verdict {
+            Some(ReviewVerdict::Accepted) => dim(format!("· {} accepted by {agent}", task.name())),
+            Some(ReviewVerdict::Rejected) => {
+                let findings: String = findings.iter().map(|finding| format!("\n    - {finding}")).collect();
+                yellow(format!("! {} rejected by {agent}{findings}", task.name()))
+            }
+            None => None,
+        },
         EventKind::AgentChanged { agent, instead_of, reason, limited_until } => {
             let why = match (limited_until, reason) {
                 (Some(until), _) => {
@@ -152,6 +160,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         | EventKind::AttemptStarted { .. }
         | EventKind::Activity { .. }
         | EventKind::GateStarted { .. }
+        | EventKind::ReviewStarted { .. }
         | EventKind::GateFinished { .. }
         | EventKind::Progress { .. }
         | EventKind::Paused
@@ -267,7 +276,7 @@ fn attempt(finished: &AttemptFinished) -> String {
     }
     if !finished.gate_files_changed.is_empty() {
         let files = finished.gate_files_changed.join(", ");
-        lines.push(paint(YELLOW, format_args!("changed files that its gate uses: {files}")));
+        lines.push(paint(YELLOW, format_args!("changed protected files, which were put back: {files}")));
     }
     if finished.status == Status::Blocked {
         // What to type is in the summary, which also knows the task's chain of fixes.

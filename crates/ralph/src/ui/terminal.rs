@@ -144,6 +144,10 @@ impl Screen {
             }
             EventKind::Activity { activity, .. } => self.set_doing(lines::activity(activity)),
             EventKind::GateStarted { command, .. } => self.set_doing(format!("gate: {command}")),
+            EventKind::ReviewStarted { agent, model, .. } => {
+                let who = format::agent_and_model(Some(agent), Some(model)).unwrap_or_default();
+                self.set_doing(format!("review by {who}"));
+            }
             EventKind::Progress { tasks, cost } => (self.tasks, self.cost) = (*tasks, *cost),
             EventKind::Waiting { reason, until, .. } => {
                 self.current = None;

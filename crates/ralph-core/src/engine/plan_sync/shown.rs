@@ -161,6 +161,8 @@ fn draft_of(task: &Task) -> DraftTask {
         description: task.description.clone(),
         verify: task.verify.clone(),
         files: task.files.clone(),
+        protect: task.protect.clone(),
+        may_change: task.may_change.clone(),
         done_when: task.done_when.clone(),
         commit: task.commit.clone(),
         markers: task.markers.clone(),

@@ -12,6 +12,7 @@
 
 mod attempts;
 mod budget;
+mod review;
 mod sections;
 mod task;
 
@@ -27,6 +28,7 @@ use crate::model::ReportRow;
 use crate::text::first_chars;
 
 pub use budget::{RenderedMemory, render_memory};
+pub use review::{ReviewPart, render_review};
 pub use task::{
     ExtraSection, FailureToFix, Template, TemplateError, failure_to_fix, refused_changes, render_task,
 };

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{ParentPart, Prerequisite, TaskPart};
 use crate::model::ReportRow;
-use crate::text::neutral::{code_lines, fence_for, inert_line, prose_lines, single_line};
-use crate::text::{cut_words, without_invisible};
+use crate::text::neutral::{code_lines, fence_for, inert, inert_line, prose_lines, single_line};
+use crate::text::{cut_words, first_chars, without_invisible};
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -126,6 +126,20 @@ fn fenced(lines: &mut Vec<String>, label: &str, text: &str) {
     lines.push(fence);
 }
 
+/// The beginning of a text as it is, in a fence that nothing in it can close.
+pub(super) fn fenced_start(lines: &mut Vec<String>, label: &str, text: &str, most: usize) {
+    let start = first_chars(text, most);
+    let body = code_lines(&inert(start));
+    if body.is_empty() {
+        return;
+    }
+    let fence = fence_for(&body.join("\n"));
+    let cut = if start.len() < text.len() { " (its beginning)" } else { "" };
+    lines.push(format!("\n**{label}{cut}:**\n\n{fence}"));
+    lines.extend(body);
+    lines.push(fence);
+}
+
 /// The section that says which changes of the plan were asked for and not made.
 pub fn refused_changes(refused: &[(Option<String>, String)]) -> Option<ExtraSection> {
     if refused.is_empty() {
@@ -173,6 +187,11 @@ impl Template {
     pub fn built_in_plan() -> Result<Self, TemplateError> {
         let source = include_str!("../../../templates/plan.md");
         Self::parse("plan.md (built in)", source)
+    }
+
+    pub fn built_in_review() -> Result<Self, TemplateError> {
+        let source = include_str!("../../../templates/review.md");
+        Self::parse("review.md (built in)", source)
     }
 
     /// A text a project gives in place of the built-in one; `name` is how errors call it.

@@ -58,6 +58,8 @@ pub fn render(task: &DraftTask) -> String {
     for (field, value) in [
         (Field::Do, task.description.clone()),
         (Field::Files, files.join(", ")),
+        (Field::Protect, task.protect.join(", ")),
+        (Field::MayChange, task.may_change.join(", ")),
         (Field::DoneWhen, task.done_when.clone().unwrap_or_default()),
         (Field::Verify, written(&task.verify, written_command)),
         (Field::Commit, written(&task.commit, written_message)),

@@ -19,10 +19,12 @@ pub(super) enum Field {
     Requirements,
     Design,
     After,
+    Protect,
+    MayChange,
 }
 
 impl Field {
-    const NAMES: [(Self, &'static str); 10] = [
+    const NAMES: [(Self, &'static str); 12] = [
         (Self::Do, "Do"),
         (Self::Files, "Files"),
         (Self::DoneWhen, "Done when"),
@@ -33,6 +35,8 @@ impl Field {
         (Self::After, "Depends on"),
         (Self::After, "Dependencies"),
         (Self::After, "After"),
+        (Self::Protect, "Protect"),
+        (Self::MayChange, "May change"),
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -50,6 +54,8 @@ impl Field {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     pub(super) files: Vec<String>,
+    pub(super) protect: Vec<String>,
+    pub(super) may_change: Vec<String>,
     done_when: Vec<String>,
     pub(super) commit: Option<String>,
     /// What names the tasks it depends on.
@@ -79,6 +85,8 @@ impl Fields {
         match entry.field {
             Some(Field::Do) => self.steps.push(entry.text()),
             Some(Field::Files) => self.files.extend(entry.files()),
+            Some(Field::Protect) => self.protect.extend(entry.patterns()),
+            Some(Field::MayChange) => self.may_change.extend(entry.patterns()),
             Some(Field::DoneWhen) => self.done_when.push(entry.text()),
             Some(Field::Verify) => {
                 self.verify_at.get_or_insert(entry.at);
@@ -208,6 +216,16 @@ impl<'a, 'l> Entry<'a, 'l> {
             found.extend(paths(without_marker(line.words())));
         }
         found
+    }
+
+    /// Patterns of paths, separated by commas, or as items below.
+    fn patterns(&self) -> Vec<String> {
+        let below = self.below().into_iter().filter(|line| line.hidden.is_none());
+        let below = below.map(|line| without_marker(line.words()).to_owned());
+        let texts: Vec<String> = std::iter::once(self.value.to_owned()).chain(below).collect();
+        let parts = texts.iter().flat_map(|text| text.split(','));
+        let parts = parts.map(|part| part.trim_matches(|c: char| c.is_whitespace() || c == '`'));
+        parts.filter(|part| !is_nothing(part)).map(str::to_owned).collect()
     }
 
     /// The commit message: beside the name and below it, or in a fence.

@@ -110,6 +110,8 @@ impl<'a> Spec<'a> {
             verify: fields.gate.command(),
             done_when: fields.done_when(),
             files: fields.files,
+            protect: fields.protect,
+            may_change: fields.may_change,
             commit: fields.commit,
             markers: words.markers.iter().map(ToString::to_string).collect(),
             done: item.mark.is_done,

@@ -228,14 +228,19 @@ fn take_words(
 
 /// What the file says of a task, in short: only where that changed is the task changed.
 fn digest_of(task: &DraftTask) -> String {
-    digest(&format!(
+    let words = format!(
         "{:?}",
         (
             (&task.title, &task.description, &task.phase, &task.verify),
             (&task.files, &task.done_when, &task.commit, &task.markers),
             (&task.priority, &task.model),
         )
-    ))
+    );
+    match (&task.protect, &task.may_change) {
+        // As older versions wrote it.
+        (protect, may_change) if protect.is_empty() && may_change.is_empty() => digest(&words),
+        protection => digest(&format!("{words}{protection:?}")),
+    }
 }
 
 fn new_of(task: &DraftTask) -> NewTask {
@@ -250,6 +255,8 @@ fn new_of(task: &DraftTask) -> NewTask {
         after: Vec::new(),
         verify: task.verify.clone(),
         files: task.files.clone(),
+        protect: task.protect.clone(),
+        may_change: task.may_change.clone(),
         priority: task.priority,
         model: task.model.clone(),
         done_when: task.done_when.clone(),
@@ -270,8 +277,19 @@ fn rewrite(
     let (before, after) = (plan::known(tx, id)?, new_of(task));
     let (id, name) = (id.clone(), before.name().to_owned());
     let gate = GateEdit { id, name, before: before.verify, after: after.verify.clone() };
-    let verify = if with_gate { &gate.after } else { &gate.before };
-    edit::rewrite(tx, &gate.id, &NewTask { key: before.key, verify: verify.clone(), ..after }, now)?;
+    let written = match with_gate {
+        true => NewTask { key: before.key, ..after },
+        // What its attempts are judged by is no agent's to change.
+        false => NewTask {
+            key: before.key,
+            verify: gate.before.clone(),
+            files: before.files,
+            protect: before.protect,
+            may_change: before.may_change,
+            ..after
+        },
+    };
+    edit::rewrite(tx, &gate.id, &written, now)?;
     Ok(Some(gate).filter(|gate| gate.before != gate.after))
 }
 

@@ -282,6 +282,7 @@ pub fn execute(
         store: &mut workspace.store,
         agent: crew.agent(),
         fallback: &crew.fallback(),
+        reviewer: crew.reviewer(),
         known: &crew.known(),
         settings: run_settings,
         settings_json: settings::recorded(settings),

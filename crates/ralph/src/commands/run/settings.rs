@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ralph_core::decide::{Budgets, Policy};
-use ralph_core::engine::{BreakerSettings, GateSettings, GitSettings, RecoverySettings, RunSettings};
+use ralph_core::engine::{
+    BreakerSettings, GateSettings, GitSettings, RecoverySettings, ReviewSettings, RunSettings,
+};
 use ralph_core::hooks::Hooks;
 use ralph_core::logs;
 use ralph_core::memory::prompt::Limits;
@@ -98,8 +100,15 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
             timeout: gate_timeout,
             retries: *gate.retries,
             precheck: *gate.precheck,
+            protect: gate.protect.0.clone(),
             require: *gate.require,
             accept_green: *run.accept_green,
+        },
+        review: ReviewSettings {
+            when: *settings.review.when,
+            model: settings.review.model.value.clone(),
+            rounds: settings.review.rounds.0,
+            timeout: or_without_end(*settings.review.timeout),
         },
         service_retries: *run.service_retries,
         backoff: *run.backoff,

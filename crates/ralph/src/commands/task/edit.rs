@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use ralph_core::gate::Patterns;
 use ralph_core::model::{Key, NewTask, Phase, TITLE_CHARS, TaskEdit};
 use ralph_core::store::Scope;
 use ralph_core::text::plain_line;
@@ -33,6 +34,12 @@ pub struct Fields {
     /// The files that the task is about.
     #[arg(long, value_name = "A,B")]
     files: Option<String>,
+    /// Files that attempts on the task may not change, such as tests/**; added to [gate] protect.
+    #[arg(long, value_name = "A,B")]
+    protect: Option<String>,
+    /// Protected files that the task may change.
+    #[arg(long, value_name = "A,B")]
+    may_change: Option<String>,
     /// The priority, 0 unless you set it; lower numbers run first.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
@@ -63,12 +70,23 @@ impl Fields {
             parent: self.parent.map(parent).transpose()?,
             verify: self.verify.map(cleared),
             files: self.files.as_deref().map(words),
+            protect: self.protect.as_deref().map(patterns).transpose()?,
+            may_change: self.may_change.as_deref().map(patterns).transpose()?,
             priority: self.priority,
             model: self.model.map(|name| model(workspace, name)),
             done_when: self.done_when.map(cleared),
             commit: self.commit.map(cleared),
             ..TaskEdit::default()
         })
+    }
+}
+
+/// Patterns of files, separated by commas.
+fn patterns(text: &str) -> Result<Vec<String>, CommandError> {
+    let patterns = words(text);
+    match patterns.iter().find_map(|pattern| Patterns::refusal(pattern)) {
+        Some(refusal) => Err(CommandError::usage(refusal)),
+        None => Ok(patterns),
     }
 }
 
@@ -103,6 +121,8 @@ pub fn add(workspace: &mut Workspace, args: AddArgs) -> CommandResult {
         after,
         verify: fields.verify.flatten(),
         files: fields.files.unwrap_or_default(),
+        protect: fields.protect.unwrap_or_default(),
+        may_change: fields.may_change.unwrap_or_default(),
         priority: fields.priority.unwrap_or_default(),
         model: fields.model.flatten(),
         done_when: fields.done_when.flatten(),

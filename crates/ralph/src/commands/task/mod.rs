@@ -239,11 +239,20 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     if !task.files.is_empty() {
         fields.push(("files", code_line(&task.files.join(", "), 500)));
     }
+    for (label, patterns) in [("protect", &task.protect), ("may change", &task.may_change)] {
+        if !patterns.is_empty() {
+            fields.push((label, code_line(&patterns.join(", "), 500)));
+        }
+    }
     for (label, text, most) in
         [("model", &task.model, 100), ("done when", &task.done_when, 500), ("commit", &task.commit, 200)]
     {
         fields.extend(text.as_ref().map(|text| (label, one_line(text, most))));
     }
+    let verification = task.verification.iter();
+    fields.extend(verification.clone().flat_map(|it| &it.weakened).map(|sign| ("tests", code_line(sign, 300))));
+    let reviews = verification.filter_map(|it| it.review.as_ref());
+    fields.extend(reviews.map(|review| ("review", format!("{} by {}", review.verdict, review.agent))));
     let (attempts, failures) = (task.attempts, task.consecutive_failures);
     fields.push(("attempts", format!("{attempts} ({failures} failed in a row)")));
     for (label, value) in fields {

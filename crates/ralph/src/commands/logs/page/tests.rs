@@ -25,6 +25,8 @@ fn task() -> Task {
         priority: 0,
         verify: None,
         files: Vec::new(),
+        protect: Vec::new(),
+        may_change: Vec::new(),
         done_when: None,
         commit: None,
         markers: Vec::new(),

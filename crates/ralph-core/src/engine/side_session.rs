@@ -1,0 +1,192 @@
+//! A session of an agent that is no attempt on a task: planning, a review. Its answer is text, and what it changes in the
+//! working tree is undone.
+
+use std::time::Duration;
+
+use super::RunSettings;
+use crate::agent::{
+    self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault, Guard,
+    Interrupt, LaunchRequest, LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
+};
+use crate::decide::error_type_of;
+use crate::diagnose::error_line;
+use crate::git::{Git, GitError, Kept, RollbackMode};
+use crate::model::{AttemptCost, ErrorType, Outcome};
+use crate::store::SideSession;
+use crate::text::mask_secrets;
+
+const ERRORS_HEAD: usize = 16 * 1024;
+const ERRORS_TAIL: usize = 64 * 1024;
+
+/// Who is asked, and with what.
+pub(super) struct Question<'q> {
+    pub agent: &'q Agent,
+    pub request: LaunchRequest<'q>,
+    pub settings: &'q RunSettings,
+    /// How long it may take.
+    pub wall: Duration,
+    pub interrupt: &'q Interrupt,
+    pub log: AttemptLog,
+}
+
+pub(super) struct Answer {
+    pub report: AgentReport,
+    pub ending: SessionEnding,
+    pub cost: Option<AttemptCost>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum SessionEnding {
+    Answered,
+    Interrupted,
+    OverBudget,
+    TimedOut,
+    /// The agent or its service failed, for this reason.
+    Faulted(ErrorType, String),
+}
+
+impl Question<'_> {
+    /// Asks once. `look_on` is called many times a second, and with what the agent does.
+    pub(super) fn ask(self, guard: Option<&mut Guard>, look_on: &mut dyn FnMut(Option<&Activity>)) -> Answer {
+        let Self { agent, request, settings, wall, interrupt, log } = self;
+        let launch = agent.launch(&request);
+        let limits = ProcessLimits { wall, idle: settings.idle_timeout, grace: settings.grace };
+        let price = agent.price(Some(request.model), None);
+        let mut live = Live {
+            agent,
+            log,
+            lines: LineSplitter::new(agent::LINE_LIMIT),
+            parser: agent.parser(),
+            errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
+            price,
+            budget_usd: request.budget_usd,
+            look_on,
+        };
+        let ended = agent::run_below(guard, &launch, &limits, interrupt, &mut live);
+        let Live { mut lines, mut parser, errors, .. } = live;
+        lines.finish(|line, complete| {
+            parser.line(line, complete);
+        });
+        if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
+            parser.stderr_error(&line);
+        }
+        let (exit, stop, not_started) = match ended {
+            Ok(ended) => (ended.exit, ended.stop, None),
+            Err(error) => (Exit::Code(-1), Stop::Exited, Some(error.to_string())),
+        };
+        let report = parser.finish(exit);
+        let ending = match (stop, not_started, &report.ending) {
+            (Stop::Interrupted, ..) => SessionEnding::Interrupted,
+            (Stop::Budget, ..) | (_, _, Ending::Faulted { fault: Fault::Budget, .. }) => {
+                SessionEnding::OverBudget
+            }
+            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), ..) => SessionEnding::TimedOut,
+            (_, Some(why), _) => SessionEnding::Faulted(ErrorType::Spawn, why),
+            (_, _, Ending::Faulted { fault, message, .. }) => {
+                SessionEnding::Faulted(error_type_of(*fault), message.clone())
+            }
+            (Stop::Exited | Stop::GuardLost, None, Ending::Completed) => match exit {
+                Exit::Code(0) => SessionEnding::Answered,
+                _ => SessionEnding::Faulted(ErrorType::Crash, format!("{} {exit}", agent.name())),
+            },
+        };
+        let cost = report.cost_by(price.as_ref());
+        Answer { report, ending, cost }
+    }
+}
+
+impl Answer {
+    /// Completes the record of the session.
+    pub(super) fn add_to(&self, record: &mut SideSession, duration: Duration) {
+        record.duration_ms = super::run_end::millis(duration);
+        record.cost_usd = self.cost.map(|cost| cost.usd);
+        record.cost_estimated = self.cost.is_some_and(|cost| cost.estimated);
+        record.tokens_input = self.report.usage.input;
+        record.tokens_output = self.report.usage.output;
+        record.session_id = self.report.session_id.clone();
+        (record.outcome, record.error_type, record.message) = match &self.ending {
+            // Until its answer is read.
+            SessionEnding::Answered => (Some(Outcome::NoSigil), None, None),
+            SessionEnding::Interrupted => (Some(Outcome::Error), Some(ErrorType::Interrupted), None),
+            SessionEnding::OverBudget => {
+                (Some(Outcome::Error), Some(ErrorType::Crash), Some("reached its budget".into()))
+            }
+            SessionEnding::TimedOut => (Some(Outcome::Error), Some(ErrorType::Timeout), None),
+            SessionEnding::Faulted(error, why) => {
+                (Some(Outcome::Error), Some(error.clone()), Some(mask_secrets(why).into_owned()))
+            }
+        };
+    }
+}
+
+/// The working tree before such a session.
+pub(super) struct ReadOnlyTree<'g> {
+    git: &'g Git,
+    kept: Kept,
+    name: String,
+    /// What the agent is there for: `planning`.
+    doing: &'static str,
+}
+
+impl<'g> ReadOnlyTree<'g> {
+    pub(super) fn keep(git: &'g Git, name: String, doing: &'static str) -> Result<Self, GitError> {
+        Ok(Self { git, kept: git.keep(&name, None)?, name, doing })
+    }
+
+    /// Undoes what the session changed, and tells what became of it.
+    pub(super) fn restore(self) -> Option<String> {
+        let Self { git, kept, name, doing } = self;
+        let message = format!("Changes of an agent while {doing}");
+        match git.roll_back(&kept, RollbackMode::Reset, &name, &message) {
+            Ok(done) => {
+                let reference = done.reference?;
+                Some(format!(
+                    "the agent changed files while {doing}; Ralph undid that and saved it at {reference}"
+                ))
+            }
+            Err(error) => Some(format!("cannot undo what the agent changed while {doing}: {error}")),
+        }
+    }
+}
+
+struct Live<'s> {
+    agent: &'s Agent,
+    log: AttemptLog,
+    lines: LineSplitter,
+    parser: Box<dyn StreamParser>,
+    errors: BoundedText,
+    price: Option<Price>,
+    budget_usd: Option<f64>,
+    look_on: &'s mut dyn FnMut(Option<&Activity>),
+}
+
+impl Watch for Live<'_> {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) {
+        self.log.write(stream, chunk);
+        if stream == Stream::Err {
+            self.errors.push(chunk);
+            return;
+        }
+        let (parser, look_on) = (&mut self.parser, &mut self.look_on);
+        self.lines.push(chunk, |line, complete| {
+            if let Some(activity) = parser.line(line, complete) {
+                look_on(Some(&activity));
+            }
+        });
+    }
+
+    fn tick(&mut self) {
+        (self.look_on)(None);
+    }
+
+    fn first_signal(&self) -> EndSignal {
+        self.agent.first_signal()
+    }
+
+    fn is_over_budget(&self) -> bool {
+        self.parser
+            .cost_so_far(self.price.as_ref())
+            .zip(self.budget_usd)
+            .is_some_and(|(cost, budget)| cost > budget)
+    }
+}
