@@ -29,7 +29,9 @@ use crate::workspace::{Workspace, is_active, now, plan_counts};
 pub struct StatusFacts {
     pub tasks: PlanCounts,
     pub ready: u64,
+    /// Counted attempts.
     pub attempts: u64,
+    pub uncounted_attempts: u64,
     #[serde(flatten)]
     pub cost: Cost,
     /// The run that started last.
@@ -128,6 +130,7 @@ impl StatusFacts {
             tasks,
             ready,
             attempts: totals.attempts,
+            uncounted_attempts: store.uncounted_attempts()?,
             cost: totals.cost,
             run,
             breaker,

@@ -223,7 +223,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
     }
 }
 
-pub fn history(attempts: &[Attempt]) -> String {
+pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
     let mut table =
         Table::new(["", "TASK", "ATTEMPT", "MODEL", "TIME", "COST", "STARTED", "MODEL CHOICE", "OUTCOME"]);
     for attempt in attempts {
@@ -239,7 +239,7 @@ pub fn history(attempts: &[Attempt]) -> String {
             attempt.model.clone(),
             duration(Duration::from_millis(attempt.duration_ms)),
             attempt_cost(attempt).unwrap_or_default(),
-            attempt.started_at.local(),
+            attempt.started_at.local_near(now),
             one_line(short_rationale(attempt.rationale.as_deref().unwrap_or_default()), 60),
             outcome_line(attempt),
         ]);
@@ -248,7 +248,7 @@ pub fn history(attempts: &[Attempt]) -> String {
 }
 
 /// Sessions of `ralph plan`; nothing where there were none.
-pub fn plan_sessions(sessions: &[PlanSession]) -> String {
+pub fn plan_sessions(sessions: &[PlanSession], now: Timestamp) -> String {
     if sessions.is_empty() {
         return String::new();
     }
@@ -261,7 +261,7 @@ pub fn plan_sessions(sessions: &[PlanSession]) -> String {
             session.model.clone(),
             duration(Duration::from_millis(session.duration_ms)),
             session.cost_usd.map(|usd| format!("{tilde}${usd:.2}")).unwrap_or_default(),
-            session.started_at.local(),
+            session.started_at.local_near(now),
             match (session.outcome, &session.message) {
                 (None, _) => "not finished".to_owned(),
                 (Some(Outcome::Done), _) => "a plan that passed the check".to_owned(),
@@ -298,8 +298,9 @@ pub fn model_choice(model: &str, rationale: &str) -> String {
 /// Why a model was chosen, beside its name: of `adaptive: haiku (60% chance, ~$0.05), then sonnet` only what stands in
 /// parentheses; the plan for later attempts is in the JSON.
 fn short_rationale(rationale: &str) -> &str {
-    let odds = rationale.strip_prefix("adaptive: ").and_then(|plan| plan.split_once(" (")?.1.split_once(')'));
-    odds.map_or(rationale, |(odds, _)| odds)
+    let plan = rationale.strip_prefix("adaptive: ").unwrap_or(rationale);
+    let odds = (plan != rationale).then(|| plan.split_once(" (")?.1.split_once(')')).flatten();
+    odds.map_or(plan, |(odds, _)| odds)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::agent::Activity;
-use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent};
+use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, WaitingFor};
 use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, Status};
 use ralph_core::store::Merged;
 use ralph_core::text::{code_line, shell_word};
@@ -99,8 +99,9 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::BudgetNear { message, .. } | EventKind::Warning { message } => {
             yellow(format!("! {message}"))
         }
-        EventKind::Waiting { reason, until, .. } => {
+        EventKind::Waiting { waiting_for, reason, until } => {
             let until = until.map(|until| format::until(until, event.at));
+            let reason = if *waiting_for == WaitingFor::Answer { "your answer" } else { reason };
             yellow(format!("… waiting for {reason}{}", until.unwrap_or_default()))
         }
         EventKind::FixCreated { task, fix, fix_title, .. } => {
