@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::command_error::{CommandError, CommandResult};
 use crate::ui::style;
 use crate::ui::table::{Table, wrap_all};
-use crate::workspace::{Workspace, ago, now};
+use crate::workspace::{Workspace, ago};
 use crate::{input, output};
 
 #[derive(Debug, clap::Subcommand)]
@@ -81,14 +81,13 @@ fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
 }
 
 fn table(rows: &[FailureRow]) -> String {
-    let now = now();
     let mut table = Table::new(["TASK", "ATTEMPT", "MODEL", "WHEN", "CATEGORY", "REASON"]);
     for row in rows {
         table.row([
             cell(name(row)),
             row.attempt.to_string(),
             cell(&row.model),
-            row.created_at.local_near(now),
+            row.created_at.local(),
             cell(row.report.error_category.as_deref().unwrap_or("-")),
             cell(&row.report.why_it_failed),
         ]);

@@ -256,12 +256,12 @@ fn gate(survey: &Survey, choices: &Choices) -> String {
     }
 }
 
+const COMMITS: &str = "Ralph commits the work of each finished task (git.commit = \"on-success\")";
+
 fn git(survey: &Survey, choices: &Choices) -> String {
     match (survey.git, choices.commit, &survey.git_problem) {
-        (true, true, Some(problem)) => format!("Ralph cannot commit here yet: {problem}"),
-        (true, true, None) => {
-            "Ralph commits the work of each finished task (git.commit = \"on-success\")".into()
-        }
+        (true, true, Some(problem)) => format!("{COMMITS}, but it cannot yet: {problem}"),
+        (true, true, None) => COMMITS.into(),
         (true, false, _) => "Ralph commits nothing (ralph config set git.commit on-success)".into(),
         (false, ..) => "no repository: Ralph cannot commit or roll back".into(),
     }

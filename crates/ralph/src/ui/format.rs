@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::model::{Attempt, Cost, ErrorType, Outcome, Timestamp};
+use ralph_core::model::{Attempt, Cost, ErrorType, NO_MODEL, Outcome, Timestamp};
 use ralph_core::store::PlanSession;
 use ralph_core::text::one_line;
 
@@ -236,7 +236,10 @@ pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
                 // It has no number that counts; by this one `ralph logs --attempt-number` finds it.
                 format!("({})", attempt.attempt_number)
             },
-            attempt.model.clone(),
+            match (&attempt.agent, attempt.model.as_str()) {
+                (None, NO_MODEL) => "-".to_owned(),
+                (_, model) => model.to_owned(),
+            },
             duration(Duration::from_millis(attempt.duration_ms)),
             attempt_cost(attempt).unwrap_or_default(),
             attempt.started_at.local_near(now),

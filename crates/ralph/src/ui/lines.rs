@@ -239,7 +239,10 @@ fn attempt(finished: &AttemptFinished) -> String {
     // A person may call an agent `none`, too.
     let is_gate = finished.agent.is_none() && finished.model == NO_MODEL;
     let facts = match is_gate {
-        true => format!("gate after its subtasks, {time}"),
+        true => {
+            let attempt = format::attempt_name(finished.counted, finished.attempt, finished.attempt_number);
+            format!("gate after its subtasks, {attempt}, {time}")
+        }
         false => {
             let cost = finished.cost_usd.map(|usd| format::cost(Some(usd), finished.cost_estimated));
             let learned = finished.learned.max(finished.learnt);

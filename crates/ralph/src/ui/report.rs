@@ -119,6 +119,7 @@ pub fn summary(workspace: &Workspace, summary: &Summary) -> String {
     page.gap();
     if !is_error(summary.exit) {
         page.add(format::run_end(summary.exit == RunExit::Finished, &summary.reason));
+        summary.hint.iter().for_each(|hint| page.add(format_args!("  hint: {hint}")));
     }
     if let Some(run) = &run {
         page.add(spent(run));
