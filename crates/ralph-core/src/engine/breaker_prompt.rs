@@ -231,7 +231,7 @@ impl Run<'_> {
     fn skip(&mut self, current: Option<&Task>) -> Result {
         let Some(task) = current else { return Ok(()) };
         let run = &mut self.context;
-        let skipped = Mark::Skipped { reason: Some("at the pause prompt".to_owned()) };
+        let skipped = Mark::Skipped { reason: Some("you skipped it at the pause prompt".to_owned()) };
         match run.store.mark(&task.id, &skipped, run.clock.now()) {
             Ok(()) => {}
             // Another run took it meanwhile, or somebody deleted it: it is no longer ours to leave out.

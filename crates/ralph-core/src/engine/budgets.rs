@@ -29,7 +29,15 @@ impl BudgetWatch {
     pub(super) fn check(&mut self, run: &mut RunContext<'_>) -> Result {
         for meter in self.meters(run)? {
             if meter.is_reached() {
-                return Err(StopRun::budget(meter.budget, meter.told_reached()).into());
+                let stop = StopRun::budget(meter.budget, meter.told_reached());
+                return Err(match meter.budget {
+                    // The next run starts with the limits of a run unused, but not with that of the day.
+                    Budget::DayCost => {
+                        stop.with_hint(format!("`ralph run {}` allows more today (UTC)", meter.allow_more()))
+                    }
+                    _ => stop,
+                }
+                .into());
             }
             self.warn_if_near(run, None, meter)?;
         }

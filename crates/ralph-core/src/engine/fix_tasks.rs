@@ -152,11 +152,14 @@ impl FixPolicy<'_> {
                 }))
             }
             Err(limit) => {
-                // The limit and the chain; the other lines are only shown in the run's display.
-                let lines =
-                    limit.lines.iter().take(2).map(|line| line.trim_start_matches("ERROR: ").to_owned());
+                // The limit and the chain; the other lines are only shown in the run's display. What was tried names
+                // the fix tasks of the task itself.
+                let lines = if limit.end == FinalState::MaxLimit && tried.is_some() { 1 } else { 2 };
+                let lines = limit.lines.iter().take(lines);
+                let lines = lines.map(|line| line.trim_start_matches("ERROR: ").to_owned());
                 let tried = tried.map(|tried| format!("Tried {tried}"));
-                let reason: Vec<String> = lines.chain(tried).collect();
+                let last = result.verdict.message.as_deref().map(|why| format!("Last: {why}"));
+                let reason: Vec<String> = lines.chain(tried).chain(last).collect();
                 let end = family.end(task, reason.join(". "), failure.error.clone(), limit.end);
                 Response::End(end, limit)
             }
@@ -219,7 +222,14 @@ impl FailurePlan {
                     _ if self.family.is_alone() => None,
                     _ => {
                         let error = self.failure.error.clone();
-                        Some(self.family.end(task, reason.clone(), error, FinalState::Fail))
+                        // The reason is shown at the task that the fixes are for, which did not itself fail so often.
+                        let reason = match settled.given_up {
+                            Some(GivenUp::Retries) if !self.family.lineage.above.is_empty() => {
+                                format!("fix task {} {reason}", task.name())
+                            }
+                            _ => reason.clone(),
+                        };
+                        Some(self.family.end(task, reason, error, FinalState::Fail))
                     }
                 };
             }

@@ -94,8 +94,8 @@ impl Gates {
         }
         self.accept_green_told = true;
         run.warn(
-            "an attempt passed its gate but ended without reporting a result; `accept_green = true` under [run] \
-             counts such attempts as done",
+            "an attempt passed its gate but ended without reporting a result; to count such attempts as done: ralph \
+             config set run.accept_green true",
         )
     }
 }

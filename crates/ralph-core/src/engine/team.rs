@@ -181,8 +181,10 @@ impl<'a> Team<'a> {
                 _ => self.nobody_left().into(),
             });
         }
-        let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        run.warn(format!("{} is unavailable: {}{hint}", self.agent().name(), fault.why))?;
+        // Why it is unavailable is shown where another agent goes on, or where the run waits.
+        if let (Outage::Permanent, Some(hint)) = (&fault.outage, &fault.hint) {
+            run.warn(format!("to use {} again: {hint}", self.agent().name()))?;
+        }
         self.current().unavailable = Some(fault);
         Ok(())
     }

@@ -70,7 +70,7 @@ fn after(
 ) -> Vec<Vec<usize>> {
     let keys = items.iter().enumerate().filter(|(_, item)| item.key.is_some());
     let keys: HashMap<&str, usize> = keys.map(|(at, item)| (item.name.as_str(), at)).collect();
-    let unknown = |name: &str| format!("no task has the key `{name}`, so Ralph leaves this dependency out");
+    let unknown = |name: &str| format!("no task has the key `{name}`, so Ralph ignores this dependency");
     let mut unmet = Vec::new();
     let after: Vec<Vec<usize>> =
         fields.iter().map(|fields| resolve(&fields.after, &keys, unknown, &mut unmet)).collect();

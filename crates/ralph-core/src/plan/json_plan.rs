@@ -552,7 +552,7 @@ impl Plan<'_> {
                     None => self.notes.push(Note::new(
                         item.after_line,
                         format!(
-                            "`{}` is not in this file, so {} does not wait for it",
+                            "`{}` is not in this file, so Ralph ignores that dependency of {}",
                             one_line(name),
                             item.task.name
                         ),

@@ -105,7 +105,7 @@ impl<'a> Outline<'a> {
         }
         name_items(&mut items, &mut notes);
         if let Some(expected) = file.never_closed() {
-            let text = format!("{expected}; Ralph does not read what stands behind it");
+            let text = format!("{expected}; Ralph ignores what follows it");
             notes.push(Note::new(file.lines.len() + 1, text));
         }
         let too_deep = too_deep.or(file.too_deep.map(|at| at + 1));

@@ -119,7 +119,7 @@ fn check_task(
         find(
             Severity::Error,
             "cycle",
-            "this task and one that it depends on wait for each other: remove one of the dependencies".into(),
+            "this task and another one depend on each other: remove one of the dependencies".into(),
         );
     }
     if let Some((key, number)) = task.name.rsplit_once('#')

@@ -228,4 +228,9 @@ impl Store {
     pub fn totals(&self) -> Result<Totals> {
         self.one("SELECT * FROM totals", [])
     }
+
+    /// How many attempts count against no task.
+    pub fn uncounted_attempts(&self) -> Result<u64> {
+        self.one("SELECT count(*) FROM iteration_outcomes WHERE counted = 0", [])
+    }
 }

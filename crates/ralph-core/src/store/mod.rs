@@ -58,7 +58,7 @@ pub enum StoreError {
     #[error("there is no task `{0}`")]
     UnknownTask(String),
     /// Several specs have a task of this key.
-    #[error("several specs have a task `{key}`: {}", .choices.join(", "))]
+    #[error("several tasks have the key `{key}`: {}", .choices.join(", "))]
     AmbiguousKey { key: String, choices: Vec<String> },
     #[error("the key `{key}` is taken by {holder} ({title})")]
     DuplicateKey { key: String, holder: TaskId, title: String },

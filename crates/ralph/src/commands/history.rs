@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::ui::format;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, now};
 
 /// Show all attempts, oldest first.
 #[derive(Debug, clap::Args)]
@@ -24,12 +24,15 @@ pub struct Args {
 /// Why there is nothing to show.
 pub fn none_yet(workspace: &Workspace, task: Option<&Task>) -> Result<&'static str, CommandError> {
     let interrupted = workspace.interrupted_tasks()?;
-    let is_interrupted = task.map_or(!interrupted.is_empty(), |task| interrupted.contains_key(&task.id));
-    Ok(match is_interrupted {
-        true => {
+    let claims = workspace.store.claims()?;
+    let begun = claims.iter().map(|claim| &claim.task_id);
+    let mut begun = begun.filter(|id| task.is_none_or(|task| task.id == **id));
+    Ok(match begun.next() {
+        Some(id) if interrupted.contains_key(id) => {
             "no attempts recorded yet; one was interrupted by a crash, and the next `ralph run` records it"
         }
-        false => "no attempts yet; start a run with `ralph run`",
+        Some(_) => "no attempts recorded yet; one is in progress: `ralph logs -f` follows it",
+        None => "no attempts yet; start a run with `ralph run`",
     })
 }
 
@@ -48,7 +51,10 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     rows.sort_by_key(|(at, _)| *at);
     let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
-    output::list(args.json, &rows, none, || format::side_sessions(&sessions) + &format::history(&attempts))
+    output::list(args.json, &rows, none, || {
+        let now = now();
+        format::side_sessions(&sessions, now) + &format::history(&attempts, now)
+    })
 }
 
 /// A row of the history, with its kind.

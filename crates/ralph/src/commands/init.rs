@@ -11,7 +11,7 @@ use ralph_core::text::one_line;
 use serde_json::{Map, Value, json};
 
 use super::config::{Row, rows};
-use super::detect::{Survey, missing_program};
+use super::detect::{AgentHere, Survey, missing_program};
 use super::trust;
 use crate::command_error::{CommandError, CommandResult, shell_path};
 use crate::settings::{DEFAULT_AGENT, Settings, edit};
@@ -229,13 +229,11 @@ fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
     for (name, text) in rows {
         output::line(row(name, &text));
     }
-    if choices.commit
-        && let Some(problem) = &survey.git_problem
-    {
-        output::note(format_args!("warning: Ralph cannot commit here yet: {problem}"));
-    }
     let title = "ralph task add \"Title\" -d \"What to do\"";
     output::line("\nNext:");
+    if let Some(agent) = chosen_agent(survey, choices).filter(|agent| !agent.installed) {
+        output::line(format_args!("  {}", agent.install));
+    }
     match choices.verify {
         Some(_) => output::line(format_args!("  {title}")),
         None => output::line(format_args!("  {title} --verify \"command that must pass\"")),
@@ -258,17 +256,25 @@ fn gate(survey: &Survey, choices: &Choices) -> String {
     }
 }
 
+const COMMITS: &str = "Ralph commits the work of each finished task (git.commit = \"on-success\")";
+
 fn git(survey: &Survey, choices: &Choices) -> String {
-    match (survey.git, choices.commit) {
-        (true, true) => "Ralph commits the work of each finished task (git.commit = \"on-success\")".into(),
-        (true, false) => "Ralph commits nothing (ralph config set git.commit on-success)".into(),
-        (false, _) => "no repository: Ralph cannot commit or roll back".into(),
+    match (survey.git, choices.commit, &survey.git_problem) {
+        (true, true, Some(problem)) => format!("{COMMITS}, but it cannot yet: {problem}"),
+        (true, true, None) => COMMITS.into(),
+        (true, false, _) => "Ralph commits nothing (ralph config set git.commit on-success)".into(),
+        (false, ..) => "no repository: Ralph cannot commit or roll back".into(),
     }
+}
+
+fn chosen_agent<'s>(survey: &'s Survey, choices: &Choices) -> Option<&'s AgentHere> {
+    let name = choices.agent.as_deref().unwrap_or(DEFAULT_AGENT);
+    survey.agents.iter().find(|agent| agent.name == name)
 }
 
 fn agent(survey: &Survey, choices: &Choices) -> String {
     let name = choices.agent.as_deref().unwrap_or(DEFAULT_AGENT);
-    let Some(agent) = survey.agents.iter().find(|agent| agent.name == name) else {
+    let Some(agent) = chosen_agent(survey, choices) else {
         return name.to_owned();
     };
     let state = match (agent.installed, agent.logged_in) {
@@ -385,7 +391,7 @@ fn ask_agent(survey: &Survey, suggested: Option<&str>) -> Result<String, Command
 }
 
 fn ask_gate(survey: &Survey, root: &Path) -> Result<Option<String>, CommandError> {
-    let question = "Default gate: the command that must pass (- for none)?";
+    let question = "Default gate: the command that checks each task without its own (- for none)?";
     let suggested = survey.test_command().unwrap_or("-");
     let answer = match ask_text(question, suggested)?.as_str() {
         "y" | "yes" => suggested.to_owned(),

@@ -78,7 +78,7 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
     if !settings.notify.on.contains(&args.occasion) {
         let word = args.occasion.as_str();
         output::note(format_args!(
-            "note: a run does not send this notification: `{word}` is not in [notify] on"
+            "note: a run does not send this notification: [notify] on does not contain `{word}`"
         ));
     }
     Ok(ExitCode::from(u8::from(failed)))

@@ -230,7 +230,7 @@ impl Session {
         if budget_usd.is_some() && !crew.agent().can_tell_cost(&model) {
             let name = crew.agent().name();
             output::note(format_args!(
-                "warning: {name} reports no cost for {model}, so the cost limit cannot hold"
+                "warning: {name} reports no cost for {model}, so the cost limit cannot be enforced"
             ));
         }
         Ok(Self {
@@ -270,7 +270,7 @@ impl Session {
             self.round += 1;
             let answer = self.ask(workspace, &request, None)?;
             let Some(text) = plan_in(&answer.text).map(|text| mask_secrets(text).into_owned()) else {
-                let why = "the answer holds no plan: no line such as `- [ ] 1.1 Title`";
+                let why = "the answer contains no plan: no line such as `- [ ] 1.1 Title`";
                 self.judge(workspace, &answer, Some(why))?;
                 self.told_round(why, left);
                 let said = one_line(&answer.text, 500);

@@ -29,7 +29,9 @@ use crate::workspace::{Workspace, is_active, now, plan_counts};
 pub struct StatusFacts {
     pub tasks: PlanCounts,
     pub ready: u64,
+    /// Counted attempts.
     pub attempts: u64,
+    pub uncounted_attempts: u64,
     #[serde(flatten)]
     pub cost: Cost,
     /// The run that started last.
@@ -113,7 +115,10 @@ impl StatusFacts {
         let plan = PlanFacts::read(workspace)?;
         let totals = store.totals()?;
         let breaker = BreakerFacts::read(store, settings)?;
-        let run = store.last_run()?.map(|run| LastRun { active: is_active(&run), run });
+        // Read before the last run: one that ends in between is shown as active, and not as neither active nor over.
+        let active = active_runs(store)?;
+        let is_listed = |run: &RunRow| active.iter().any(|one| one.run_id == run.id);
+        let run = store.last_run()?.map(|run| LastRun { active: is_listed(&run) || is_active(&run), run });
         let over = run.as_ref().filter(|last| !last.active);
         let mut last_run = over.map(|last| RunFacts::read(store, &plan, &last.run)).transpose()?;
         // A breaker that was closed since needs no advice.
@@ -128,6 +133,7 @@ impl StatusFacts {
             tasks,
             ready,
             attempts: totals.attempts,
+            uncounted_attempts: store.uncounted_attempts()?,
             cost: totals.cost,
             run,
             breaker,
@@ -137,7 +143,7 @@ impl StatusFacts {
             unverified: plan.unverified_tasks(),
             gates_waiting: store.waiting_gates()?,
             limits: store.agent_limits(now())?,
-            active: active_runs(store)?,
+            active,
             last_run,
         })
     }

@@ -223,8 +223,9 @@ impl PlanFacts {
 fn with_last_failure(reason: Option<&str>, last: &Attempt) -> String {
     let failure = format::outcome_line(last);
     match reason {
-        Some(reason) => format!("{}. Last failure: {failure}", reason.trim_end_matches('.')),
-        None => format!("last failure: {failure}"),
+        Some(reason) if reason.contains("Last: ") => reason.to_owned(),
+        Some(reason) => format!("{}. Last: {failure}", reason.trim_end_matches('.')),
+        None => format!("last attempt: {failure}"),
     }
 }
 

@@ -24,9 +24,8 @@ pub struct RunFacts {
     pub exit_code: Option<i32>,
     /// How it ended, in a sentence.
     pub reason: Option<String>,
-    /// Whether it ended without saying why.
-    #[serde(skip)]
-    pub crashed: bool,
+    /// When it was last known to run, where it ended without saying why.
+    pub crashed_at: Option<Timestamp>,
     pub hint: Option<String>,
     /// Counted attempts.
     pub attempts: u64,
@@ -126,19 +125,23 @@ impl RunFacts {
             Some(EventKind::RunFinished { reason, hint, .. }) => (Some(reason), hint),
             _ => (None, None),
         };
-        let last = store.last_event(&run.id, None)?.map(|event| event.at);
+        let claims = store.claims()?;
+        let claims = claims.iter().filter(|claim| claim.run_id == run.id);
+        let mut last = store.last_event(&run.id, None)?.map(|event| event.at);
         // The crash of a run may be recorded much later than it happened.
         let end = match reason {
             Some(_) => run.ended_at.or(last),
-            None => last.or(run.ended_at),
+            None => {
+                let ends = attempts.iter().map(Attempt::ended_at);
+                last = last.into_iter().chain(ends).chain(claims.clone().map(|one| one.heartbeat_at)).max();
+                last.or(run.ended_at)
+            }
         };
         let waits = store.waits(&run.id)?;
         let mut lost = attempts.iter().filter(|one| one.error_type == Some(ErrorType::Lost)).count();
         if !is_active(run) {
             // The next run records these.
-            let claims = store.claims()?;
-            let own = claims.iter().filter(|claim| claim.run_id == run.id);
-            lost += own.filter(|claim| claim.attempt.attempt_number > 0).count();
+            lost += claims.filter(|claim| claim.attempt.attempt_number > 0).count();
         }
         let handed_over = pick(store, &run.id, "handed_over", |kind| match kind {
             EventKind::HandedOver { task, .. } => Some(task.task_id),
@@ -163,7 +166,7 @@ impl RunFacts {
             duration_ms: end.map_or(0, |end| millis(run.started_at, end)),
             outcome: run.outcome.clone().unwrap_or_else(|| "died".to_owned()),
             exit_code: run.exit_code,
-            crashed: reason.is_none() && !is_active(run),
+            crashed_at: end.filter(|_| reason.is_none() && !is_active(run)),
             reason: reason.or_else(|| crash(run)),
             hint,
             attempts: run.attempts,

@@ -71,7 +71,7 @@ fn opening(question: &Question<'_>) -> String {
     };
     let analysis: String = question.analysis.lines().iter().map(|line| format!("{line}\n")).collect();
     format!(
-        "\n{}\n{}\n\n{analysis}\nresume execution, skip the current task and continue, or abort the run\n{} ",
+        "\n{}\n{}\n\n{analysis}\nResume the run, skip the current task and continue, or abort the run?\n{} ",
         paint(YELLOW.bold(), title),
         paint(YELLOW, meaning),
         paint(BOLD, "[r]esume / [s]kip / [a]bort:")

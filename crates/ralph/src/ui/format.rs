@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::model::{Attempt, Cost, ErrorType, Outcome, Timestamp};
+use ralph_core::model::{Attempt, Cost, ErrorType, NO_MODEL, Outcome, Timestamp};
 use ralph_core::store::{SessionKind, SideSession};
 use ralph_core::text::one_line;
 
@@ -224,7 +224,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
     }
 }
 
-pub fn history(attempts: &[Attempt]) -> String {
+pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
     let mut table =
         Table::new(["", "TASK", "ATTEMPT", "MODEL", "TIME", "COST", "STARTED", "MODEL CHOICE", "OUTCOME"]);
     for attempt in attempts {
@@ -237,10 +237,13 @@ pub fn history(attempts: &[Attempt]) -> String {
                 // It has no number that counts; by this one `ralph logs --attempt-number` finds it.
                 format!("({})", attempt.attempt_number)
             },
-            attempt.model.clone(),
+            match (&attempt.agent, attempt.model.as_str()) {
+                (None, NO_MODEL) => "-".to_owned(),
+                (_, model) => model.to_owned(),
+            },
             duration(Duration::from_millis(attempt.duration_ms)),
             attempt_cost(attempt).unwrap_or_default(),
-            attempt.started_at.local(),
+            attempt.started_at.local_near(now),
             one_line(short_rationale(attempt.rationale.as_deref().unwrap_or_default()), 60),
             outcome_line(attempt),
         ]);
@@ -249,7 +252,7 @@ pub fn history(attempts: &[Attempt]) -> String {
 }
 
 /// Sessions beside attempts, of each kind in a table of its own; nothing where there were none.
-pub fn side_sessions(sessions: &[SideSession]) -> String {
+pub fn side_sessions(sessions: &[SideSession], now: Timestamp) -> String {
     let kinds = [
         (SessionKind::Plan, ["PLANNING", "ROUND"], "a plan that passed the check"),
         (SessionKind::Review, ["REVIEW OF", "ATTEMPT"], "accepted"),
@@ -266,7 +269,7 @@ pub fn side_sessions(sessions: &[SideSession]) -> String {
                 session.model.clone(),
                 duration(Duration::from_millis(session.duration_ms)),
                 session.cost_usd.map(|usd| format!("{tilde}${usd:.2}")).unwrap_or_default(),
-                session.started_at.local(),
+                session.started_at.local_near(now),
                 match (session.outcome, &session.message) {
                     (None, _) => "not finished".to_owned(),
                     (Some(Outcome::Done), _) => done.to_owned(),
@@ -307,8 +310,9 @@ pub fn model_choice(model: &str, rationale: &str) -> String {
 /// Why a model was chosen, beside its name: of `adaptive: haiku (60% chance, ~$0.05), then sonnet` only what stands in
 /// parentheses; the plan for later attempts is in the JSON.
 fn short_rationale(rationale: &str) -> &str {
-    let odds = rationale.strip_prefix("adaptive: ").and_then(|plan| plan.split_once(" (")?.1.split_once(')'));
-    odds.map_or(rationale, |(odds, _)| odds)
+    let plan = rationale.strip_prefix("adaptive: ").unwrap_or(rationale);
+    let odds = (plan != rationale).then(|| plan.split_once(" (")?.1.split_once(')')).flatten();
+    odds.map_or(plan, |(odds, _)| odds)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::agent::Activity;
-use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent};
+use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, WaitingFor};
 use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, ReviewVerdict, Status};
 use ralph_core::store::Merged;
 use ralph_core::text::{code_line, shell_word};
@@ -107,8 +107,9 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::BudgetNear { message, .. } | EventKind::Warning { message } => {
             yellow(format!("! {message}"))
         }
-        EventKind::Waiting { reason, until, .. } => {
+        EventKind::Waiting { waiting_for, reason, until } => {
             let until = until.map(|until| format::until(until, event.at));
+            let reason = if *waiting_for == WaitingFor::Answer { "your answer" } else { reason };
             yellow(format!("… waiting for {reason}{}", until.unwrap_or_default()))
         }
         EventKind::FixCreated { task, fix, fix_title, .. } => {
@@ -247,7 +248,10 @@ fn attempt(finished: &AttemptFinished) -> String {
     // A person may call an agent `none`, too.
     let is_gate = finished.agent.is_none() && finished.model == NO_MODEL;
     let facts = match is_gate {
-        true => format!("gate after its subtasks, {time}"),
+        true => {
+            let attempt = format::attempt_name(finished.counted, finished.attempt, finished.attempt_number);
+            format!("gate after its subtasks, {attempt}, {time}")
+        }
         false => {
             let cost = finished.cost_usd.map(|usd| format::cost(Some(usd), finished.cost_estimated));
             let learned = finished.learned.max(finished.learnt);

@@ -119,6 +119,7 @@ pub fn summary(workspace: &Workspace, summary: &Summary) -> String {
     page.gap();
     if !is_error(summary.exit) {
         page.add(format::run_end(summary.exit == RunExit::Finished, &summary.reason));
+        summary.hint.iter().for_each(|hint| page.add(format_args!("  hint: {hint}")));
     }
     if let Some(run) = &run {
         page.add(spent(run));
@@ -145,7 +146,7 @@ fn plan(facts: &StatusFacts, page: &mut Page) {
             page.add(summary);
         }
     }
-    let attempts = format::counted(facts.attempts, "attempt");
+    let attempts = format::attempts(facts.attempts, facts.uncounted_attempts);
     page.add(format_args!("{} ready · {attempts}{}", facts.ready, after(", ", format::total(&facts.cost))));
 }
 
@@ -247,13 +248,14 @@ fn current_wait(wait: &CurrentWait) -> String {
 fn last_run(run: &RunFacts, page: &mut Page) {
     page.gap();
     let started = run.started_at.local_near(now());
-    let ended = run.ended_at.filter(|_| !run.crashed);
+    let ended = run.ended_at.filter(|_| run.crashed_at.is_none());
     let ended = ended.map(|ended| ended.local_near(run.started_at)).filter(|ended| *ended != started);
     page.add(format_args!(
-        "{}, started {} ({started}{})",
+        "{}, started {} ({started}{}){}",
         paint(BOLD, format_args!("Last run {}", run.run_id)),
         ago(run.started_at),
         after(" to ", ended),
+        after(", crashed ", run.crashed_at.map(ago)),
     ));
     let reason = run.reason.as_deref().unwrap_or_default();
     page.add(format_args!("  {}", format::run_end(run.exit_code == Some(0), reason)));
@@ -359,7 +361,11 @@ fn not_done_yet(open: &[OpenTask], page: &mut Page) {
 /// The task in a line (what happened and when, how many tasks wait for it), and below it why.
 fn open_task(task: &OpenTask, page: &mut Page) {
     let standing = Standing { status: task.status, verified: false, done_by: None };
-    let ends = if task.interrupted { ", " } else { ", last " };
+    let ends = match task.interrupted {
+        true => ", ",
+        false if task.happened.contains("attempt") => ", last ",
+        false => ", last attempt ",
+    };
     let last = task.last_attempt_at.filter(|_| task.attempts > 0 || task.is_stuck() || task.interrupted);
     let dependents = (task.dependents > 0).then(|| format::counted(task.dependents, "task"));
     page.add(format_args!(

@@ -94,7 +94,7 @@ fn what_fails_the_check_goes_back_with_the_reasons() {
     assert!(output.stdout.contains("next: ralph run"), "{}", output.stdout);
     assert_eq!(sessions(&project), ["plan 1 failed", "plan 2 failed", "plan 3 done"]);
     let second = prompt(&project, 2);
-    assert!(second.contains("the answer holds no plan") && second.contains(PROSE.trim()), "{second}");
+    assert!(second.contains("the answer contains no plan") && second.contains(PROSE.trim()), "{second}");
     let third = prompt(&project, 3);
     assert!(third.contains("1.2: the gate `true` passes already"), "{third}");
     assert!(third.contains(&passing), "the plan so far: {third}");
@@ -111,8 +111,8 @@ fn each_fault_of_a_plan_is_sent_back() {
     let mixed = format!("{forward}{part}");
     let many: String = (1..=13).map(|n| format!("{n}.txt, ")).collect();
     for (plan, reason) in [
-        (cyclic, "1.1: this task and one that it depends on wait for each other"),
-        (mixed, "1.1: this task and one that it depends on wait for each other"),
+        (cyclic, "1.1: this task and another one depend on each other"),
+        (mixed, "1.1: this task and another one depend on each other"),
         (PLAN.replace("  - **Verify**: `test -f page.txt`\n", ""), "1.2: no gate"),
         (
             PLAN.replace("`test -f page.txt`", "look at the page"),

@@ -186,8 +186,7 @@ fn rcd_01_02_rcl_04_a_chain_ends_at_its_depth_and_waits_whole() {
     for told in [
         " · blocked after 4 attempts (3 on fix tasks), last ",
         "      Max fix task depth (3) exceeded for task 1.3.1.1.1. Fix task chain: ",
-        "Last failure: ",
-        "broken at 1.3.1.1.1",
+        "Last: broken at 1.3.1.1.1",
         "next: ralph run 1.3\n",
     ] {
         assert!(text.contains(told), "{told:?} in\n{text}");

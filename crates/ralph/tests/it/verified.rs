@@ -327,10 +327,10 @@ fn status_says_what_to_type_where_only_the_report_is_missing_and_where_nothing_c
 #[test]
 fn times_are_those_of_the_readers_clock() {
     let mut project = project(DONE);
-    project.add(&["A", "--verify", "true"]);
+    let id = project.add(&["A", "--verify", "true"]);
     project.ok(&["run"]);
     let started = |project: &Project| {
-        let shown = project.ok(&["history"]).stdout;
+        let shown = project.ok(&["logs", &id]).stdout;
         // An id may have these digits, too.
         let at = shown.find(" 20").unwrap() + 1;
         shown[at..at + 13].to_owned()

@@ -115,7 +115,7 @@ fn note_roadmap(path: &str, roadmap: &Roadmap, tasks: &[DraftTask], notes: &mut 
             Shown::Plan(id) => match plans.get(id) {
                 None => "there is no file for this plan",
                 Some(task) if task.done => "this plan is finished, but its box is open",
-                Some(_) => "this plan waits for a person",
+                Some(_) => "this plan needs a person",
             },
             Shown::Other => "this checkbox is neither a phase nor a plan, and Ralph does not tick it",
         };
@@ -233,7 +233,7 @@ fn waits(
                 }
                 Named::Nothing => continue,
                 Named::Done => "is done and not in this directory",
-                Named::Unknown => "is not in this directory; Ralph leaves the dependency out",
+                Named::Unknown => "is not in this directory; Ralph ignores the dependency",
             };
             let text = format!("{}: it depends on `{name}`, which {why}.", plan.path);
             notes.push(Note::new(plan.depends_on_line, text));

@@ -94,7 +94,7 @@ impl<'a> Spec<'a> {
         let told = fields.gate.notes().into_iter();
         notes.extend(told.map(|text| Note::new(verify_line, text)));
         for step in item.steps.iter().filter(|step| item.mark.is_done && !step.is_done) {
-            let text = "this step is open, but its task is checked; Ralph takes the task for done";
+            let text = "this step is open, but its task is checked; Ralph treats the task as done";
             notes.push(Note::new(step.line + 1, text));
         }
         DraftTask {

@@ -25,7 +25,7 @@ pub(super) struct Order<'o, 'a> {
 
 /// What is noted at a task whose dependencies were left out.
 pub(in crate::plan) const CYCLE: &str =
-    "this task and one that it depends on wait for each other; Ralph goes by their order";
+    "this task and another one depend on each other; Ralph goes by their order";
 
 /// What the order of tasks depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl<'o, 'a> Order<'o, 'a> {
             let (named, unknown) = self.named(text);
             self.depends[at].extend(named.into_iter().filter(|other| *other != at));
             for name in unknown {
-                let text = format!("no task has the key {name}, so Ralph leaves this dependency out");
+                let text = format!("no task has the key {name}, so Ralph ignores this dependency");
                 notes.push(Note::new(self.items[at].mark.line + 1, text));
             }
         }

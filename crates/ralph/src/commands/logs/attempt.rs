@@ -117,7 +117,8 @@ impl TaskLogs<'_> {
                 "attempt {} of {name} ran only the gate; it has no log",
                 attempt.attempt
             ))
-            .hint(format_args!("it ended with: {}", format::outcome_line(attempt)));
+            .hint(format_args!("it ended with: {}", format::outcome_line(attempt)))
+            .hint(format_args!("its output: ralph failures show {name} {}", attempt.attempt));
         }
         let which = match (self.args.attempt, self.args.try_number) {
             (Some(n), _) => format!("has no attempt {n}"),

@@ -105,9 +105,12 @@ pub(super) fn dry_run(
         }));
     }
     if lines.is_empty() {
-        lines.push(match outlook(&workspace.store.skeleton()?, &settings.scope).is_finished() {
-            true => "Every task is done.".to_owned(),
-            false => "No task is ready; run `ralph status` to see what blocks them".to_owned(),
+        let outlook = outlook(&workspace.store.skeleton()?, &settings.scope);
+        let selected = if settings.scope == Scope::All { "" } else { "selected " };
+        lines.push(match (outlook.is_finished(), outlook.skipped) {
+            (true, 0) => format!("Every {selected}task is done."),
+            (true, _) => format!("Every {selected}task is done or skipped."),
+            (false, _) => "No task is ready; run `ralph status` to see what blocks them".to_owned(),
         });
     }
     output::print(args.json, &rows, || lines.iter().for_each(output::line))

@@ -265,7 +265,7 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     let attempts = store.history(Some(&task.id))?;
     if !attempts.is_empty() {
         output::line("");
-        output::text(format::history(&attempts));
+        output::text(format::history(&attempts, now()));
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ fn real_agents_make_a_plan_and_hear_what_was_wrong() {
             let requests = stage.model.requests();
             let asked = user_text(requests.last().unwrap());
             assert!(asked.contains(GOAL), "{asked}");
-            assert_eq!(asked.contains("the answer holds no plan"), answers.len() == 2, "{asked}");
+            assert_eq!(asked.contains("the answer contains no plan"), answers.len() == 2, "{asked}");
             stage.expect_no_process();
         }
     }

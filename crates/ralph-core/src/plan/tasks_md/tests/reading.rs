@@ -27,7 +27,7 @@ fn imp_01_what_is_a_task() {
         notes(text),
         [
             (7, note.to_owned()),
-            (9, "this step is open, but its task is checked; Ralph takes the task for done".to_owned())
+            (9, "this step is open, but its task is checked; Ralph treats the task as done".to_owned())
         ]
     );
 }
@@ -91,10 +91,7 @@ fn imp_04_dependencies_that_are_named() {
         order(text),
         ["T001<", "T002<T004", "T003<T001", "T004<T003,T001", "T005<T002,T004,T001,T003", "T006<T005"]
     );
-    assert_eq!(
-        notes(text),
-        [(5, "no task has the key T009, so Ralph leaves this dependency out".to_owned())]
-    );
+    assert_eq!(notes(text), [(5, "no task has the key T009, so Ralph ignores this dependency".to_owned())]);
     let circle = "- [ ] 1.1 a (depends on 1.2)\n- [ ] 1.2 b (depends on 1.1)\n- [ ] 1.3 c\n";
     assert_eq!(order(circle), ["1.1<", "1.2<1.1", "1.3<1.2"]);
     assert_eq!(notes(circle).len(), 2);
