@@ -202,9 +202,7 @@ fn tool_use(part: &Fields<'_>, session: &mut Session) {
 
 /// What a tool is used on. The title of a file's use is its path below the repository.
 fn target(input: &Fields<'_>, title: &str) -> String {
-    let Some(path) = input.text("filePath") else {
-        return input.first_of(&TARGETS);
-    };
+    let Some(path) = input.text("filePath") else { return input.first_of(&TARGETS) };
     let above = path.strip_suffix(title).filter(|_| !title.is_empty());
     let is_below = above.is_some_and(|above| above.len() > 1 && above.ends_with('/'));
     short(if is_below { title } else { &path }, SHOWN)

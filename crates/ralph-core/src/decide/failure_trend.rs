@@ -108,9 +108,7 @@ fn signs(tries: &[FailedAttempt]) -> Vec<Sign> {
     if alternates(tries) {
         signs.push(Sign::Alternating);
     }
-    let [.., before, last] = tries else {
-        return signs;
-    };
+    let [.., before, last] = tries else { return signs };
     let compared = compare(before, last);
     if compared == Some(Sign::SameFailure) {
         signs.push(Sign::SameFailure);
@@ -129,9 +127,7 @@ fn signs(tries: &[FailedAttempt]) -> Vec<Sign> {
 
 /// A, B, A, B at the end.
 fn alternates(tries: &[FailedAttempt]) -> bool {
-    let [.., a, b, c, d] = tries else {
-        return false;
-    };
+    let [.., a, b, c, d] = tries else { return false };
     a.coarse.is_some()
         && b.coarse.is_some()
         && a.coarse == c.coarse

@@ -116,9 +116,7 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
 
 /// A model of the settings makes the first attempt and is never undercut; else experience alone decides.
 fn adaptive(question: &ModelQuestion<'_>, start: usize) -> Decision {
-    let Some(model) = question.configured else {
-        return choose(question);
-    };
+    let Some(model) = question.configured else { return choose(question) };
     if question.failures == 0 {
         return Decision::try_with(model, "adaptive: starts with the configured model");
     }

@@ -222,9 +222,7 @@ impl Logs {
 /// What an agent put in the place of the directory of logs is moved aside, and no log is written through it. What a link
 /// leads to is not touched.
 fn restore_directory(run: &mut RunContext<'_>) -> Result {
-    let Ok(dir) = run.ralph_dir() else {
-        return Ok(());
-    };
+    let Ok(dir) = run.ralph_dir() else { return Ok(()) };
     let logs = dir.join(LOGS);
     if !logs.is_symlink() && (logs.is_dir() || !logs.exists()) {
         return Ok(());

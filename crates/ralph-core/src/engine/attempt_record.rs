@@ -85,9 +85,7 @@ impl AttemptResult {
 
     /// The task's failures in a row with this one, if it is one.
     fn failures(&self) -> Vec<FailedAttempt> {
-        let Some(prompt) = &self.prompt else {
-            return Vec::new();
-        };
+        let Some(prompt) = &self.prompt else { return Vec::new() };
         let mut failures = prompt.tries.clone();
         failures.extend(self.report.is_some().then(|| failed_attempt(&self.attempt)));
         failures

@@ -222,9 +222,7 @@ impl PlanFiles {
         })?;
         // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew.
         known.unsettled = edited.swap.done()? == Cleared::StillOpen;
-        let Some(shown) = edited.note else {
-            return Ok(None);
-        };
+        let Some(shown) = edited.note else { return Ok(None) };
         let digest = quick_digest(&edited.text);
         // A tick moves no other box.
         known.places = known

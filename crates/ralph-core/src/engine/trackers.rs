@@ -22,9 +22,7 @@ const ERROR_CHARS: usize = 200;
 pub(super) fn close_done_issues(run: &mut RunContext<'_>, source: &SourceFile) -> Result<(), FileError> {
     let due = run.store.due_boxes(source.id).map_err(super::run_end::Halt::from)?;
     for task in due.iter().filter(|task| mark_of(task) == Some(true)) {
-        let Some(number) = task.name.strip_prefix(KEY) else {
-            continue;
-        };
+        let Some(number) = task.name.strip_prefix(KEY) else { continue };
         close(run, source, task, number)?;
         let shown = ShownFile {
             digest: "",

@@ -206,9 +206,7 @@ fn exchange(waiting: &Path, path: &Path) -> io::Result<Exchanged> {
 /// written anew since, to a file beside it, which is given. To be called where nobody else swaps this file.
 pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut saved = Vec::new();
-    let Some(dir) = path.parent() else {
-        return Ok(saved);
-    };
+    let Some(dir) = path.parent() else { return Ok(saved) };
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(saved),
         entries => entries?,

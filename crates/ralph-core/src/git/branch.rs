@@ -98,9 +98,7 @@ impl Git {
         let repository = self.repository()?;
         let was_at = repository.commit_at("HEAD")?;
         self.switch(name, false)?;
-        let Some(commit) = was_at else {
-            return Ok(true);
-        };
+        let Some(commit) = was_at else { return Ok(true) };
         let call = repository.change(&["merge", "--quiet", "--ff-only", &commit]);
         Ok(call.without_hooks().output()?.success())
     }
@@ -166,9 +164,7 @@ impl Git {
         let first = Unfinished::find(&repository.git_dir);
         // One may hide another.
         for _ in 0..TRACES.len() {
-            let Some(unfinished) = Unfinished::find(&repository.git_dir) else {
-                break;
-            };
+            let Some(unfinished) = Unfinished::find(&repository.git_dir) else { break };
             let words = unfinished.ended_by(&repository.git_dir);
             repository.change(words).without_hooks().run()?;
         }

@@ -249,9 +249,7 @@ impl Git {
             Err(GitError::Refused { .. }) if ended.is_err() => None,
             made => Some(made?).filter(|made| Some(made.hash.as_str()) != head),
         };
-        let Some(HeadCommit { mut hash, tree, parent, files }) = made else {
-            return ended.map(|()| nothing);
-        };
+        let Some(HeadCommit { mut hash, tree, parent, files }) = made else { return ended.map(|()| nothing) };
         let mut warnings = Vec::new();
         if let Err(error) = ended {
             // What failed came after the commit, a hook of its own; or somebody else moved HEAD meanwhile.

@@ -81,9 +81,7 @@ impl Git {
             Err(_) => return Ok(None),
         };
         let mut lines = out.split(|b| *b == b'\n');
-        let (Some(prefix), Some(git_dir)) = (lines.next(), lines.next()) else {
-            return Ok(None);
-        };
+        let (Some(prefix), Some(git_dir)) = (lines.next(), lines.next()) else { return Ok(None) };
         let depth = prefix.iter().filter(|b| **b == b'/').count();
         let real = std::fs::canonicalize(dir).map_err(|error| GitError::file(dir, error))?;
         let top = real.ancestors().nth(depth).unwrap_or(&real).to_owned();

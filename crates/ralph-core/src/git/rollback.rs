@@ -122,9 +122,7 @@ impl HeadMove {
     }
 
     fn commits_undone(&self, repository: &Repository) -> Result<u32, GitError> {
-        let Self::Move { from: Some(from), to } = self else {
-            return Ok(0);
-        };
+        let Self::Move { from: Some(from), to } = self else { return Ok(0) };
         let mut call = repository.query(&["rev-list", "--count", from]);
         if let Some(to) = to {
             call = call.arg(format!("^{to}"));
@@ -171,9 +169,7 @@ impl Git {
     /// Gives up what was kept, after an attempt that is not rolled back. Not after a rollback that failed: it names the
     /// reference as the place where things are.
     pub fn let_go(&self, kept: &Kept) -> Result<(), GitError> {
-        let Some((reference, commit)) = &kept.saved else {
-            return Ok(());
-        };
+        let Some((reference, commit)) = &kept.saved else { return Ok(()) };
         let words = ["update-ref", "-d", reference, commit];
         self.repository()?.change(&words).run().map(drop)
     }

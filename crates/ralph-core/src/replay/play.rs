@@ -54,9 +54,7 @@ pub fn play_sequence(world: &World, options: &Options, name: &str, rungs: &[usiz
         let mut counts = vec![0; options.ladder.len()];
         let (mut cost, mut solved) = (0.0, false);
         for rung in rungs.iter().take(options.attempts as usize) {
-            let Some(count) = counts.get_mut(*rung) else {
-                break;
-            };
+            let Some(count) = counts.get_mut(*rung) else { break };
             let outcome = task.outcome(*rung, *count);
             *count += 1;
             cost += outcome.cost;
@@ -103,9 +101,7 @@ impl Player<'_> {
             let decision = choose_model(&question);
             let ladder = &self.options.ladder;
             let rung = ladder.iter().position(|rung| *rung == decision.choice.model);
-            let Some(rung) = rung.filter(|_| decision.ask_human.is_none()) else {
-                break;
-            };
+            let Some(rung) = rung.filter(|_| decision.ask_human.is_none()) else { break };
             let view = task_view(&question);
             let model = decision.choice.model;
             let earlier = tries.iter().filter(|failed| failed.model == model).count();

@@ -475,9 +475,7 @@ fn refuse_cycle(keys: &[Key], changed: &Plan<'_>) -> Result<(), Refusal> {
     while let Some(names) = reached.get(edges.len()).map(|task| task.waits_for.clone()) {
         edges.push(names.iter().map(|name| place(name, &mut reached)).collect());
     }
-    let Some(cycle) = cycles(&edges).into_iter().next() else {
-        return Ok(());
-    };
+    let Some(cycle) = cycles(&edges).into_iter().next() else { return Ok(()) };
     let around = cycle.iter().chain(cycle.first()).filter_map(|at| reached.get(*at));
     let mut path: Vec<String> = around.map(|task| quoted(&task.name)).collect();
     if path.len() > CYCLE_SHOWN {

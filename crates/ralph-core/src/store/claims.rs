@@ -122,9 +122,7 @@ impl Store {
     /// Takes the next ready task, or a parent whose gate is due, in one atomic statement.
     pub fn claim(&mut self, request: &ClaimRequest) -> Result<Option<Claimed>> {
         self.write(Durability::Process, |tx| {
-            let Some(id) = take(tx, request)? else {
-                return Ok(None);
-            };
+            let Some(id) = take(tx, request)? else { return Ok(None) };
             Ok(Some(Claimed {
                 task: plan::known(tx, &id)?,
                 metrics: plan::metrics(tx, &id)?,
@@ -341,9 +339,7 @@ pub(super) fn refuse_moved(tx: &Connection, task: &TaskId, token: &Token) -> Res
 
 /// A task under way is not a person's to change until its run lets go of it.
 pub(super) fn refuse_claimed(tx: &Connection, id: &TaskId) -> Result<()> {
-    let Some(claim) = of_task(tx, id)? else {
-        return Ok(());
-    };
+    let Some(claim) = of_task(tx, id)? else { return Ok(()) };
     Err(StoreError::InProgress {
         task: plan::name(tx, id)?,
         run_id: claim.run_id,

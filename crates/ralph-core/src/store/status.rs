@@ -180,9 +180,7 @@ pub(super) fn refuse_any_cycle(conn: &Connection) -> Result<()> {
             edges.push(to);
         }
     }
-    let Some(cycle) = cycles(&edges).into_iter().next() else {
-        return Ok(());
-    };
+    let Some(cycle) = cycles(&edges).into_iter().next() else { return Ok(()) };
     let names = cycle.iter().chain(cycle.first()).filter_map(|place| ids.get(*place));
     Err(StoreError::Cycle(names.map(|id| plan::name(conn, id)).collect::<Result<_>>()?))
 }

@@ -268,9 +268,7 @@ fn git(survey: &Survey, choices: &Choices) -> String {
 
 fn agent(survey: &Survey, choices: &Choices) -> String {
     let name = choices.agent.as_deref().unwrap_or(DEFAULT_AGENT);
-    let Some(agent) = survey.agents.iter().find(|agent| agent.name == name) else {
-        return name.to_owned();
-    };
+    let Some(agent) = survey.agents.iter().find(|agent| agent.name == name) else { return name.to_owned() };
     let state = match (agent.installed, agent.logged_in) {
         (false, _) => format!(", not installed: {}", agent.install),
         (true, false) => format!(", no login found: {}", agent.login),

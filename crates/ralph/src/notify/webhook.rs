@@ -212,9 +212,7 @@ fn signature(secret: &str, timestamp: i64, body: &str) -> String {
 
 fn hmac_sha256(key: &[u8], text: &[u8]) -> String {
     // A key of any length will do.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
-        return String::new();
-    };
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
     mac.update(text);
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -35,9 +35,7 @@ pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()>
             bind! { task: attempt.task_id, number: attempt.attempt_number, place, id },
         )?;
         // Somebody may have deleted it meanwhile, or replaced it.
-        let Some(heir) = heir(tx, id)?.filter(|_| noted > 0) else {
-            continue;
-        };
+        let Some(heir) = heir(tx, id)?.filter(|_| noted > 0) else { continue };
         tx.change(
             "UPDATE learnings SET shown = shown + 1,
                  last_used_at = max(coalesce(last_used_at, ''), :now) WHERE id = :id",

@@ -247,9 +247,7 @@ pub(super) fn copy(
 
 /// Deletes what killed processes left of copies; whatever cannot be deleted only takes room.
 fn remove_partial_copies(dir: &Path) {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
-    };
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
     let is_partial = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy());
         let age = path.symlink_metadata().and_then(|meta| meta.modified());

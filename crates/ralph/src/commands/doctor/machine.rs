@@ -69,9 +69,7 @@ fn git(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
 /// What would stop a run at its start; nothing where [git] asks for nothing or there is no repository.
 pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Store>) -> Vec<Finding> {
     let settings = run::run_settings(settings, Scope::All, &run::Args::default());
-    let Some(git) = Git::discover(project.root()) else {
-        return Vec::new();
-    };
+    let Some(git) = Git::discover(project.root()) else { return Vec::new() };
     let wants = settings.git.wants();
     let branch = settings.git.branch.as_ref();
     let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
@@ -105,9 +103,7 @@ fn dirt(
         Some(store) => own_files(settings.agents_md.as_deref(), store)?,
         None => settings.agents_md.iter().cloned().collect(),
     };
-    let Ok(tree) = git.without(own).snapshot() else {
-        return Ok(None);
-    };
+    let Ok(tree) = git.without(own).snapshot() else { return Ok(None) };
     let (files, is_sure) = match store {
         None => (tree.dirty(), !project.database().exists()),
         Some(store) => {

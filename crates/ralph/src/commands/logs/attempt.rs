@@ -33,9 +33,7 @@ pub fn run(workspace: &Workspace, task: &Task, args: &Args) -> CommandResult {
         interrupts::quit_on_interrupt()?;
         return logs.follow();
     }
-    let Some(logged) = logs.newest()? else {
-        return Err(logs.no_attempt());
-    };
+    let Some(logged) = logs.newest()? else { return Err(logs.no_attempt()) };
     let path = logged.path(workspace);
     if args.json {
         let attempt = &logged.attempt;
