@@ -50,7 +50,7 @@ impl Project {
         Ok(())
     }
 
-    /// Logs are raw and private: they must not get into git, whoever made the directory. `true` if the file was written.
+    /// Logs are raw and private: they must not get into git, even if somebody else made the directory. `true` if the file was written.
     pub fn keep_out_of_git(&self) -> bool {
         let ignore = self.ralph_dir().join(".gitignore");
         // A link that leads nowhere is there too: nothing is written through it.

@@ -21,7 +21,7 @@ impl Signal {
     }
 }
 
-/// Whether, and how often, Ralph was told to stop. Shared with whoever listens for signals.
+/// Whether, and how often, Ralph was told to stop. Shared with the thread that listens for signals.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<State>);
 

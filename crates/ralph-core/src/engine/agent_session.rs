@@ -46,7 +46,7 @@ impl Run<'_> {
         let launch = agent.launch(&LaunchRequest {
             task_id: &task.id,
             task_key: task.key.as_ref().map(|key| key.as_str()),
-            attempt: claimed.tries.counted + 1,
+            attempt: claimed.attempts.counted + 1,
             model,
             run_id: &run.id,
             project_root: run.project.root(),

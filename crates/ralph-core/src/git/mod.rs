@@ -74,7 +74,7 @@ impl Git {
         let out = match around.query(&words).in_dir(dir).run() {
             Ok(out) => out,
             Err(error @ (GitError::Fault(_) | GitError::Interrupted)) => return Err(error),
-            Err(error @ GitError::Spawn(_)) if is_around => return Err(error),
+            Err(error @ GitError::CannotStart(_)) if is_around => return Err(error),
             Err(GitError::Refused { .. }) if is_around => {
                 return around.settings().map(|_| None);
             }

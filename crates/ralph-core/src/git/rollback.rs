@@ -11,7 +11,7 @@ use super::saved::clean_message;
 use super::{Git, GitError, Left, LeftBecause, Snapshot};
 
 /// How often the state is read when files come and go meanwhile.
-const TRIES: u32 = 3;
+const ATTEMPTS: u32 = 3;
 /// File systems take the time from a clock that lags this much.
 const CLOCK_TICK: Duration = Duration::from_millis(10);
 /// What git writes into its logs of references.
@@ -142,12 +142,12 @@ impl Git {
         let repository = self.settled()?;
         repository.wait_for_index()?;
         let mut known = tree.cloned();
-        let mut tries = 1;
+        let mut attempts = 1;
         loop {
             let tree = known.take().map_or_else(|| self.snapshot_with_ignored(), Ok)?;
             match self.keep_tree(repository, name, tree) {
                 // A file went away between being seen and being read.
-                Err(GitError::Refused { .. } | GitError::File { .. }) if tries < TRIES => tries += 1,
+                Err(GitError::Refused { .. } | GitError::File { .. }) if attempts < ATTEMPTS => attempts += 1,
                 done => return done,
             }
         }

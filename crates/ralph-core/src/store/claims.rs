@@ -51,7 +51,7 @@ pub struct ClaimRequest {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tries {
+pub struct AttemptCounts {
     pub recorded: u32,
     pub counted: u32,
 }
@@ -77,7 +77,7 @@ pub struct UnfinishedAttempt {
 pub struct Claimed {
     pub task: Task,
     pub metrics: TaskMetrics,
-    pub tries: Tries,
+    pub attempts: AttemptCounts,
     /// The proof that the claim is the caller's.
     pub token: Token,
 }
@@ -101,7 +101,7 @@ pub struct Claim {
 }
 
 record!(Owner { host, pid, pid_started });
-record!(Tries { recorded, counted });
+record!(AttemptCounts { recorded, counted });
 record!(UnfinishedAttempt {
     attempt_number, iteration, agent, model, rationale, started_at, commit_before, log_path, work_dir, learnings,
 } reads {});
@@ -126,7 +126,7 @@ impl Store {
             Ok(Some(Claimed {
                 task: plan::known(tx, &id)?,
                 metrics: plan::metrics(tx, &id)?,
-                tries: tries(tx, &id)?,
+                attempts: attempt_counts(tx, &id)?,
                 token: request.token.clone(),
             }))
         })
@@ -225,8 +225,8 @@ impl Store {
         self.read(|conn| attempts_used(conn, task))
     }
 
-    pub fn tries(&self, task: &TaskId) -> Result<Tries> {
-        self.read(|conn| tries(conn, task))
+    pub fn attempt_counts(&self, task: &TaskId) -> Result<AttemptCounts> {
+        self.read(|conn| attempt_counts(conn, task))
     }
 
     /// Remembers with a claim what its attempt is about to commit; it is forgotten with the claim.
@@ -319,7 +319,7 @@ pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {
     )
 }
 
-pub(super) fn tries(conn: &Connection, id: &TaskId) -> Result<Tries> {
+pub(super) fn attempt_counts(conn: &Connection, id: &TaskId) -> Result<AttemptCounts> {
     let sql = "SELECT attempt_number AS recorded, ordinal - 1 + counted AS counted FROM iteration_outcomes
          WHERE task_id = ?1 ORDER BY attempt_number DESC LIMIT 1";
     Ok(conn.first(sql, [id])?.unwrap_or_default())

@@ -107,7 +107,7 @@ impl Store {
     }
 
     /// Whether the log begins as SQLite began it. One that somebody emptied has a hole there as soon as more is written to
-    /// it: whoever opens the database next finds nothing of what it held.
+    /// it: the next process that opens the database finds nothing of what it held.
     fn has_wal_header(&self) -> bool {
         let log = wal_path(&self.path);
         let mut header = [0; WAL_MAGIC.len() + 1];

@@ -300,7 +300,7 @@ pub fn credentials(known: &[AgentProgram<'_>], team: &[&str]) -> Vec<Finding> {
     let installed = known.iter().filter(|agent| agent.is_found());
     let findings = installed.filter_map(|agent| {
         let places = CredentialPlaces::of(agent.settings)?;
-        Some(judge_credentials(agent.name, &places, team.contains(&agent.name)))
+        Some(credentials_finding(agent.name, &places, team.contains(&agent.name)))
     });
     findings.collect()
 }
@@ -356,7 +356,7 @@ impl<'s> CredentialPlaces<'s> {
     }
 }
 
-fn judge_credentials(name: &str, places: &CredentialPlaces<'_>, is_used: bool) -> Finding {
+fn credentials_finding(name: &str, places: &CredentialPlaces<'_>, is_used: bool) -> Finding {
     let seen = places.seen();
     if !seen.is_empty() {
         return Finding::ok("credentials", format!("{name}: {}", seen.join(", ")));
@@ -531,16 +531,16 @@ mod tests {
     fn variables_and_files_count_and_only_their_names_are_said() {
         let home = tempfile::tempdir().unwrap();
         let mut env = vec![("HOME".to_owned(), home.path().to_string_lossy().into_owned())];
-        let finding = judge_credentials("x", &places(&env), true);
+        let finding = credentials_finding("x", &places(&env), true);
         assert_eq!(finding.level, Level::Warning);
         assert_eq!(finding.fix.as_deref(), Some("x login"));
         assert_eq!(finding.detail, ["looked for X_API_KEY, X_TOKEN, ~/.x/auth.json"]);
-        assert_eq!(judge_credentials("x", &places(&env), false).level, Level::Ok);
+        assert_eq!(credentials_finding("x", &places(&env), false).level, Level::Ok);
 
         std::fs::create_dir(home.path().join(".x")).unwrap();
         std::fs::write(home.path().join(".x/auth.json"), "hunter2").unwrap();
         let inherited = |name: &str| (name == "X_TOKEN").then(|| OsString::from("hunter3"));
-        let finding = judge_credentials("x", &CredentialPlaces { inherited, ..places(&env) }, true);
+        let finding = credentials_finding("x", &CredentialPlaces { inherited, ..places(&env) }, true);
         assert_eq!(finding.message, "x: X_TOKEN, ~/.x/auth.json");
         assert_eq!(finding.level, Level::Ok);
         // An empty variable of the settings takes one away.

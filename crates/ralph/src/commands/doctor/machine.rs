@@ -125,7 +125,7 @@ fn dirt(
 
 fn disk(path: &Path) -> Finding {
     match rustix::fs::statvfs(path) {
-        Ok(room) => judge_room(room.f_bavail.saturating_mul(room.f_frsize), path),
+        Ok(room) => free_space(room.f_bavail.saturating_mul(room.f_frsize), path),
         Err(error) => {
             let message = format!("cannot read free space: {error}");
             Finding::warning("disk", message, format!("df {}", shell_path(path)))
@@ -133,7 +133,7 @@ fn disk(path: &Path) -> Finding {
     }
 }
 
-fn judge_room(free: u64, path: &Path) -> Finding {
+fn free_space(free: u64, path: &Path) -> Finding {
     let left = format!("{} free", bytes(free));
     let fix = format!("free some space; see usage: df -h {}", shell_path(path));
     match free {
@@ -174,9 +174,9 @@ mod tests {
             (49_999_999, Level::Error),
             (0, Level::Error),
         ] {
-            assert_eq!(judge_room(free, Path::new("/x")).level, level, "{free}");
+            assert_eq!(free_space(free, Path::new("/x")).level, level, "{free}");
         }
-        assert_eq!(judge_room(12_300_000_000, Path::new("/x")).message, "12.3 GB free");
+        assert_eq!(free_space(12_300_000_000, Path::new("/x")).message, "12.3 GB free");
     }
 
     #[test]

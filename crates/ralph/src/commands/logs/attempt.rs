@@ -77,7 +77,7 @@ impl TaskLogs<'_> {
         let history = store.history(Some(&task.id))?;
         let mut all: Vec<LoggedAttempt> = history.into_iter().filter_map(LoggedAttempt::recorded).collect();
         if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
-            let running = LoggedAttempt::claimed(task, claim, store.tries(&task.id)?.counted);
+            let running = LoggedAttempt::claimed(task, claim, store.attempt_counts(&task.id)?.counted);
             let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
             all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
         }
