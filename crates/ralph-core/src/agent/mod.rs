@@ -18,6 +18,7 @@ mod pipes;
 mod price;
 mod process;
 mod session;
+mod session_reader;
 mod session_report;
 #[cfg_attr(
     not(test),
@@ -44,6 +45,7 @@ pub use process::{
     run_exempt,
 };
 pub(crate) use process::{LeftOvers, limit_hint, run_to_end};
+pub use session_reader::{ReadSession, SessionReader};
 pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage};
 pub(crate) use sweep::is_in_an_environment;
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};

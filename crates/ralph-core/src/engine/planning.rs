@@ -7,12 +7,11 @@ use super::agent_session::log_path;
 use super::prompt::{PromptError, plan_rules};
 use super::{EngineError, RunSettings, own_files};
 use crate::agent::{
-    self, Activity, Agent, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault, Guard, Interrupt,
-    LaunchRequest, LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch, adopt_orphans,
+    self, Activity, Agent, AttemptLog, EndSignal, Ending, Exit, Fault, Guard, Interrupt, LaunchRequest,
+    ProcessLimits, ReadSession, SessionReader, Stop, Stream, Watch, adopt_orphans,
 };
 use crate::clock::Clock;
 use crate::decide::error_type_of;
-use crate::diagnose::error_line;
 use crate::git::{Git, GitLimits, Kept, RollbackMode};
 use crate::host::Host;
 use crate::logs::{LogDir, attempt_name};
@@ -21,8 +20,6 @@ use crate::project::{LOGS, Project};
 use crate::store::{PlanSession, Store};
 use crate::text::mask_secrets;
 
-const ERRORS_HEAD: usize = 16 * 1024;
-const ERRORS_TAIL: usize = 64 * 1024;
 /// The key that a planning session is called by in its environment and its log.
 const KEY: &str = "plan";
 
@@ -130,48 +127,25 @@ impl Planner<'_> {
             idle: self.settings.idle_timeout,
             grace: self.settings.grace,
         };
-        let price = self.agent.price(Some(self.model), None);
-        let mut live = Live {
-            agent: self.agent,
-            log,
-            lines: LineSplitter::new(agent::LINE_LIMIT),
-            parser: self.agent.parser(),
-            errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
-            price,
-            budget_usd,
-            on_activity,
-        };
+        let reader = SessionReader::new(self.agent, self.model, log, budget_usd);
+        let mut live = Live { agent: self.agent, reader, on_activity };
         let ended = agent::run_below(guard.as_mut(), &launch, &limits, &self.interrupt, &mut live);
         drop(guard);
-        let Live { mut lines, mut parser, errors, .. } = live;
-        lines.finish(|line, complete| {
-            parser.line(line, complete);
-        });
-        if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
-            parser.stderr_error(&line);
-        }
-        let (exit, stop, not_started) = match ended {
-            Ok(ended) => (ended.exit, ended.stop, None),
-            Err(error) => (Exit::Code(-1), Stop::Exited, Some(error.to_string())),
-        };
-        let report = parser.finish(exit);
+        let ReadSession { exit, stop, report, .. } = live.reader.finish(ended);
         let undone = undo(git.as_ref(), kept.as_ref(), &name);
-        let ending = match (stop, not_started, &report.ending) {
-            (Stop::Interrupted, ..) => PlanEnding::Interrupted,
-            (Stop::Budget, ..) | (_, _, Ending::Faulted { fault: Fault::Budget, .. }) => {
-                PlanEnding::OverBudget
-            }
-            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), ..) => PlanEnding::TimedOut,
-            (_, Some(why), _) => PlanEnding::Faulted(ErrorType::Spawn, why),
-            (_, _, Ending::Faulted { fault, message, .. }) => {
+        let ending = match (stop, &report.ending) {
+            (Stop::Interrupted, _) => PlanEnding::Interrupted,
+            (Stop::Budget, _) | (_, Ending::Faulted { fault: Fault::Budget, .. }) => PlanEnding::OverBudget,
+            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => PlanEnding::TimedOut,
+            (_, Ending::Faulted { fault, message, .. }) => {
                 PlanEnding::Faulted(error_type_of(*fault), message.clone())
             }
-            (Stop::Exited | Stop::GuardLost, None, Ending::Completed) => match exit {
+            (Stop::Exited | Stop::GuardLost, Ending::Completed) => match exit {
                 Exit::Code(0) => PlanEnding::Answered,
                 _ => PlanEnding::Faulted(ErrorType::Crash, format!("{} {exit}", self.agent.name())),
             },
         };
-        let cost = report.cost_by(price.as_ref());
+        let cost = report.cost_by(self.agent.price(Some(self.model), None).as_ref());
         record.duration_ms = self.clock.now().since(started_at).as_millis() as u64;
         record.cost_usd = cost.map(|cost| cost.usd);
         record.cost_estimated = cost.is_some_and(|cost| cost.estimated);
@@ -217,28 +191,13 @@ fn undo(git: Option<&Git>, kept: Option<&Kept>, name: &str) -> Option<String> {
 
 struct Live<'s> {
     agent: &'s Agent,
-    log: AttemptLog,
-    lines: LineSplitter,
-    parser: Box<dyn StreamParser>,
-    errors: BoundedText,
-    price: Option<Price>,
-    budget_usd: Option<f64>,
+    reader: SessionReader,
     on_activity: &'s mut dyn FnMut(&Activity),
 }
 
 impl Watch for Live<'_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
-        self.log.write(stream, chunk);
-        if stream == Stream::Err {
-            self.errors.push(chunk);
-            return;
-        }
-        let (parser, on_activity) = (&mut self.parser, &mut self.on_activity);
-        self.lines.push(chunk, |line, complete| {
-            if let Some(activity) = parser.line(line, complete) {
-                on_activity(&activity);
-            }
-        });
+        self.reader.read(stream, chunk, |activity| (self.on_activity)(&activity));
     }
 
     fn first_signal(&self) -> EndSignal {
@@ -246,9 +205,6 @@ impl Watch for Live<'_> {
     }
 
     fn is_over_budget(&self) -> bool {
-        self.parser
-            .cost_so_far(self.price.as_ref())
-            .zip(self.budget_usd)
-            .is_some_and(|(cost, budget)| cost > budget)
+        self.reader.is_over_budget()
     }
 }
