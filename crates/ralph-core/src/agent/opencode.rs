@@ -47,13 +47,8 @@ const FORBIDDEN: &str =
 /// No service asks for more patience than a year.
 const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 
-pub(super) const PROGRAM: Program = Program {
-    name: "opencode",
-    facts: Some(FACTS),
-    arguments,
-    parser: EventParser::<OpencodeEvents>::boxed,
-    ..COMMAND
-};
+pub(super) const PROGRAM: Program =
+    Program { facts: Some(FACTS), arguments, parser: EventParser::<OpencodeEvents>::boxed, ..COMMAND };
 
 fn arguments(setup: &Setup, request: &LaunchRequest<'_>) -> Vec<String> {
     let mut words = vec!["run", "--format", "json"];

@@ -20,9 +20,8 @@ impl RunContext<'_> {
             return self.tell(EventKind::HookFailed { hook: point, message: why });
         }
         // The end of the run says it.
-        let name = point.name();
-        let reason = format!("the {name} hook vetoed the run: {why}");
-        let hint = format!("fix [hooks] {name} in .ralph.toml, or set veto = false there");
+        let reason = format!("the {point} hook vetoed the run: {why}");
+        let hint = format!("fix [hooks] {point} in .ralph.toml, or set veto = false there");
         Err(StopRun::new(RunExit::Aborted, reason).with_hint(hint).into())
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::call::zero_separated;
 use super::paths::RepoPath;
 use super::{Git, GitError};
+use crate::model::names;
 use crate::text::{code_line, one_line};
 
 const MOST_NAMED: usize = 20;
@@ -17,15 +18,17 @@ pub enum BranchOutcome {
     Made,
 }
 
-/// What is unfinished; committing or undoing anything then would tear it apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfinished {
-    /// A rebase, or patches being applied.
-    Rebase,
-    Merge,
-    CherryPick,
-    Revert,
-    Bisect,
+names! {
+    /// What is unfinished; committing or undoing anything then would tear it apart.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Unfinished {
+        /// A rebase, or patches being applied.
+        Rebase => "a rebase",
+        Merge => "a merge",
+        CherryPick => "a cherry-pick",
+        Revert => "a revert",
+        Bisect => "a bisection",
+    }
 }
 
 /// The file or directory inside git's own that shows it.
@@ -70,18 +73,6 @@ impl Unfinished {
             Self::Revert => &["revert", "--quit"],
             Self::Bisect => &["bisect", "reset", "HEAD"],
         }
-    }
-}
-
-impl std::fmt::Display for Unfinished {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Rebase => "a rebase",
-            Self::Merge => "a merge",
-            Self::CherryPick => "a cherry-pick",
-            Self::Revert => "a revert",
-            Self::Bisect => "a bisection",
-        })
     }
 }
 
