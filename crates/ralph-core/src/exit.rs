@@ -37,49 +37,39 @@ impl RunExit {
         Self::NothingToRun,
     ];
 
-    /// The process's exit code.
-    pub fn code(self) -> u8 {
+    /// The process's exit code, its word, and the sentence in the documentation.
+    fn row(self) -> (u8, &'static str, &'static str) {
         match self {
-            Self::Finished => 0,
-            Self::Error => 1,
-            Self::Usage => 2,
-            Self::NoPlan => 3,
-            Self::Limit => 4,
-            Self::NothingToRun => 5,
-            Self::BreakerOpen => 6,
-            Self::Aborted => 7,
-            Self::Interrupted(Signal::Interrupt) => 130,
-            Self::Interrupted(Signal::Terminate) => 143,
+            Self::Finished => (0, "finished", "every selected task is done or skipped"),
+            Self::Error => (1, "error", "an error in Ralph or its environment"),
+            Self::Usage => (2, "usage", "invalid usage or configuration"),
+            Self::NoPlan => (3, "no_plan", "there is no plan"),
+            Self::Limit => {
+                (4, "limit", "a limit (attempts, time or cost) was reached before every task was done")
+            }
+            Self::NothingToRun => {
+                (5, "nothing_to_run", "the remaining tasks are blocked or depend on a failed task")
+            }
+            Self::BreakerOpen => (6, "breaker_open", "the circuit breaker is open"),
+            Self::Aborted => (7, "aborted", "aborted by you or by the agent's `<promise>FAILURE</promise>`"),
+            Self::Interrupted(Signal::Interrupt) => {
+                (130, "interrupted", "interrupted by SIGINT (Ctrl-C); the task was released")
+            }
+            Self::Interrupted(Signal::Terminate) => {
+                (143, "interrupted", "interrupted by SIGTERM; the task was released")
+            }
         }
+    }
+
+    pub fn code(self) -> u8 {
+        self.row().0
     }
 
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Finished => "finished",
-            Self::Error => "error",
-            Self::Usage => "usage",
-            Self::NoPlan => "no_plan",
-            Self::Limit => "limit",
-            Self::NothingToRun => "nothing_to_run",
-            Self::BreakerOpen => "breaker_open",
-            Self::Aborted => "aborted",
-            Self::Interrupted(_) => "interrupted",
-        }
+        self.row().1
     }
 
-    /// The sentence in the documentation.
     pub fn meaning(self) -> &'static str {
-        match self {
-            Self::Finished => "every selected task is done or skipped",
-            Self::Error => "an error in Ralph or its environment",
-            Self::Usage => "invalid usage or configuration",
-            Self::NoPlan => "there is no plan",
-            Self::Limit => "a limit (attempts, time or cost) was reached before every task was done",
-            Self::NothingToRun => "the remaining tasks are blocked or depend on a failed task",
-            Self::BreakerOpen => "the circuit breaker is open",
-            Self::Aborted => "aborted by you or by the agent's `<promise>FAILURE</promise>`",
-            Self::Interrupted(Signal::Interrupt) => "interrupted by SIGINT (Ctrl-C); the task was released",
-            Self::Interrupted(Signal::Terminate) => "interrupted by SIGTERM; the task was released",
-        }
+        self.row().2
     }
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{self, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
+use crate::agent::{self, BoundedText, Interrupt, Launch, ProcessLimits, Stream, Watch};
 use crate::event::RunEvent;
+use crate::model::names;
 use crate::text;
 
 /// How much of what a hook prints is looked at.
@@ -16,23 +17,14 @@ const SEEN: usize = 4 * 1024;
 const LINES: usize = 3;
 const LINE: usize = 200;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HookPoint {
-    BeforeRun,
-    BeforeAttempt,
-    AfterAttempt,
-    AfterRun,
-}
-
-impl HookPoint {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BeforeRun => "before_run",
-            Self::BeforeAttempt => "before_attempt",
-            Self::AfterAttempt => "after_attempt",
-            Self::AfterRun => "after_run",
-        }
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum HookPoint {
+        BeforeRun => "before_run",
+        BeforeAttempt => "before_attempt",
+        AfterAttempt => "after_attempt",
+        AfterRun => "after_run",
     }
 }
 
@@ -113,11 +105,11 @@ pub fn run(
     interrupt: &Interrupt,
     look_on: &mut dyn FnMut(HookProgress),
 ) -> Result<(), String> {
-    let input = Input { hook: call.point.name(), event: call.event };
+    let input = Input { hook: call.point.as_str(), event: call.event };
     let stdin = serde_json::to_string(&input).map_err(|error| error.to_string())?;
     let mut env: Vec<(String, OsString)> = agent::own_settings().collect();
     env.extend(call.env.iter().cloned());
-    env.push(("RALPH_HOOK".to_owned(), call.point.name().into()));
+    env.push(("RALPH_HOOK".to_owned(), call.point.as_str().into()));
     let launch = Launch {
         program: "sh".into(),
         args: when_recorded(&[call.command]),
@@ -129,15 +121,7 @@ pub fn run(
     let mut output =
         Output { printed: BoundedText::new(0, SEEN), complained: BoundedText::new(0, SEEN), look_on };
     let ended = agent::run(&launch, &limits, interrupt, &mut output).map_err(|error| error.to_string())?;
-    let how = match (ended.stop, ended.exit) {
-        (Stop::Interrupted, _) => "was interrupted".to_owned(),
-        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
-            format!("timed out after {}", text::duration(limits.wall))
-        }
-        (_, Exit::Code(0)) => return Ok(()),
-        (_, Exit::Code(code)) => format!("exited with code {code}"),
-        (_, Exit::Signal(signal)) => format!("was killed by signal {signal}"),
-    };
+    let Some(how) = ended.failure() else { return Ok(()) };
     let said = last_words(output.complained).or_else(|| last_words(output.printed));
     let said = said.map(|words| format!(": {words}"));
     Err(format!("{how}{}", said.unwrap_or_default()))

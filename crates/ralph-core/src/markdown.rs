@@ -280,9 +280,7 @@ impl Reader<'_> {
 
     fn item(&mut self, range: Range<usize>) {
         let block = self.block(&range);
-        let Some((first, below)) = self.lines[block].split_first_mut() else {
-            return;
-        };
+        let Some((first, below)) = self.lines[block].split_first_mut() else { return };
         let (columns, words) = indent(first.text);
         let marker = numbered(words).map_or(1, |(marker, _)| marker.len());
         let is_bullet = columns == 0 && bullet(words).is_some();

@@ -78,12 +78,12 @@ pub fn distrust(project: &Project, user: User) -> Option<Distrust> {
     obeyed(project).into_iter().find_map(|path| {
         let own = path.symlink_metadata().ok()?.into();
         let target = path.metadata().ok().map(Facts::from);
-        judge(path, own, target, user)
+        distrust_of(path, own, target, user)
     })
 }
 
 /// `own` is the file at the path itself; `target` what it leads to, if it is a link.
-fn judge(path: PathBuf, own: Facts, target: Option<Facts>, user: User) -> Option<Distrust> {
+fn distrust_of(path: PathBuf, own: Facts, target: Option<Facts>, user: User) -> Option<Distrust> {
     let owners = [Some(own.owner), target.map(|target| target.owner)];
     if let Some(owner) = owners.into_iter().flatten().find(|owner| !user.is_obeyed(*owner)) {
         return Some(Distrust::Foreign { path, owner });
@@ -117,7 +117,7 @@ mod tests {
 
     fn judged(own: (u32, u32), target: Option<(u32, u32)>, user: User) -> Option<Distrust> {
         let facts = |(owner, mode)| Facts { owner, mode };
-        judge("f".into(), facts(own), target.map(facts), user)
+        distrust_of("f".into(), facts(own), target.map(facts), user)
     }
 
     #[test]

@@ -50,13 +50,11 @@ impl Project {
         Ok(())
     }
 
-    /// Logs are raw and private: they must not get into git, whoever made the directory. `true` if the file was written.
+    /// Logs are raw and private: they must not get into git, even if somebody else made the directory. `true` if the file was written.
     pub fn keep_out_of_git(&self) -> bool {
         let ignore = self.ralph_dir().join(".gitignore");
         // A link that leads nowhere is there too: nothing is written through it.
-        let Ok(mut file) = std::fs::File::create_new(&ignore) else {
-            return false;
-        };
+        let Ok(mut file) = std::fs::File::create_new(&ignore) else { return false };
         let written = file.write_all(GITIGNORE.as_bytes()).is_ok();
         if !written {
             // Half of one would stay as it is.

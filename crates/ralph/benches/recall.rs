@@ -292,9 +292,7 @@ fn plain_bm25(project: &Project, query: &Query) -> Vec<usize> {
         query.recall.text.clone()
     };
     for word in plain_words(&text) {
-        let Some(postings) = plain.postings.get(&word) else {
-            continue;
-        };
+        let Some(postings) = plain.postings.get(&word) else { continue };
         let df = postings.len() as f64;
         let idf = (1.0 + (all - df + 0.5) / (df + 0.5)).ln();
         for (place, tf) in postings {
@@ -361,9 +359,7 @@ fn project(name: &str, tasks: &[serde_json::Value], grades: &HashMap<String, Vec
             created_at_ms: milliseconds(created),
             ..Candidate::default()
         });
-        let Some(judged) = grades.get(task["instance_id"].as_str().unwrap()) else {
-            continue;
-        };
+        let Some(judged) = grades.get(task["instance_id"].as_str().unwrap()) else { continue };
         let earlier = own.iter().take_while(|other| other["created_at"].as_str() < Some(created));
         queries.push(Query {
             recall: RecallQuery { title: title.to_owned(), text: text.to_owned(), ..RecallQuery::default() },

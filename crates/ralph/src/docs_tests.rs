@@ -99,9 +99,7 @@ fn docs_promises_name_tests_that_exist() {
     collect(&root().join("crates"), &mut source);
     let mut named = 0;
     for line in promises.lines().filter(|line| line.starts_with("| ")).skip(1) {
-        let Some(tests) = line.split('|').nth(3) else {
-            continue;
-        };
+        let Some(tests) = line.split('|').nth(3) else { continue };
         for name in tests.split('`').skip(1).step_by(2) {
             named += 1;
             assert!(source.contains(&format!("fn {name}(")), "no test is named {name}: {line}");

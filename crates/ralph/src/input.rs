@@ -126,9 +126,7 @@ impl<'t> Object<'t> {
     }
 
     fn member<T: Deserialize<'t>>(&self, name: &str, expected: &str) -> Result<Option<T>, String> {
-        let Some(raw) = self.raw(name) else {
-            return Ok(None);
-        };
+        let Some(raw) = self.raw(name) else { return Ok(None) };
         serde_json::from_str(raw.get())
             .map(Some)
             .map_err(|_| format!("expected `{name}` to be {expected}, found {raw}"))
@@ -153,9 +151,7 @@ impl<'t> Object<'t> {
     }
 
     pub fn time(&self, name: &str) -> Result<Option<Timestamp>, String> {
-        let Some(text) = self.text(name)? else {
-            return Ok(None);
-        };
+        let Some(text) = self.text(name)? else { return Ok(None) };
         time(&text).map(Some).map_err(|expected| format!("`{name}`: {expected}, found `{text}`"))
     }
 }

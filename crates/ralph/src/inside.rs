@@ -40,18 +40,14 @@ pub fn check(dir: Option<&Path>, command: &Command) -> Result<(), CommandError> 
 /// Whether an ancestor of this process holds a claim in the project's database. What cannot be read here is told by the
 /// command itself.
 fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
-    let Ok(here) = start_dir(dir) else {
-        return false;
-    };
+    let Ok(here) = start_dir(dir) else { return false };
     let project = match command {
         // It makes a project of its own in a directory below another one.
         Command::Init(_) => Some(Project::at(&here)),
         _ => Project::find(&here),
     };
     let database = project.map(|project| project.database());
-    let Some(database) = database.filter(|path| path.is_file()) else {
-        return false;
-    };
+    let Some(database) = database.filter(|path| path.is_file()) else { return false };
     let at_work = Store::open_read_only(&database).and_then(|store| store.at_work());
     at_work.is_ok_and(|at_work| {
         !at_work.claim_holders.is_empty() && is_inside(ancestors(&ThisHost::new()), &at_work)

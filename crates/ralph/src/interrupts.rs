@@ -30,7 +30,7 @@ pub fn listen() -> Result<Interrupt, CommandError> {
         wanted.push(SIGHUP);
     }
     let mut signals = Signals::new(wanted).map_err(unhandled)?;
-    // Whoever started us may have ignored the end of children; then no exit code would reach us.
+    // The parent process may have ignored the end of children; then no exit code would reach us.
     if is_ignored(SIGCHLD) {
         signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false))).map_err(unhandled)?;
     }

@@ -71,8 +71,8 @@ fn secrets_in(name: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// The password of an address, whatever it is named; the path and the query of a webhook's, for whoever knows
-/// them may post.
+/// The password of an address, whatever it is named; the path and the query of a webhook's, which are all
+/// that is needed to post.
 fn secrets_in_url(name: &str, address: &str) -> Vec<String> {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

@@ -119,9 +119,7 @@ fn walk(tokens: TokenStream, found: &mut Vec<String>) {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
                 // `#![doc = "…"]` documents a module.
                 tokens.next_if(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == '!'));
-                let Some(TokenTree::Group(attribute)) = tokens.peek() else {
-                    continue;
-                };
+                let Some(TokenTree::Group(attribute)) = tokens.peek() else { continue };
                 match kind_of(attribute) {
                     Attribute::Doc => drop(tokens.next()),
                     Attribute::Test => {

@@ -315,9 +315,7 @@ fn patience() -> Patience {
 }
 
 fn not_opened(project: &Project, error: StoreError) -> CommandError {
-    let StoreError::Missing { path } = error else {
-        return error.into();
-    };
+    let StoreError::Missing { path } = error else { return error.into() };
     let root = project.root().display();
     let is_empty = path.metadata().is_ok_and(|file| file.len() == 0);
     let what = if is_empty { "is empty" } else { "does not exist" };

@@ -30,9 +30,7 @@ pub(super) struct Cost {
 
 /// Expected cost of the next attempt of a rung on a task.
 pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: &TaskView) -> Cost {
-    let Some(model) = ladder.get(rung) else {
-        return Cost::default();
-    };
+    let Some(model) = ladder.get(rung) else { return Cost::default() };
     if beliefs.models.get(model).is_some_and(is_free) {
         return Cost::default();
     }
@@ -139,9 +137,7 @@ pub(super) fn of_bucket(beliefs: &Beliefs, bucket: Option<Difficulty>) -> f64 {
 pub(super) fn size(beliefs: &Beliefs, ladder: &[String], model: &str, view: &TaskView) -> (f64, bool) {
     let (mut sum, mut number) = (0.0, 0.0);
     for failure in &view.failures {
-        let Some(cost) = failure.cost.filter(|cost| cost.is_finite() && *cost > 0.0) else {
-            continue;
-        };
+        let Some(cost) = failure.cost.filter(|cost| cost.is_finite() && *cost > 0.0) else { continue };
         let usual = log_mean(beliefs, ladder, &failure.model) + of_bucket(beliefs, view.difficulty);
         let off = (cost.ln() - usual).clamp(-MOST_SURPRISE, MOST_SURPRISE);
         if failure.model == model {

@@ -19,7 +19,7 @@ mod costs;
 mod observe;
 mod plan;
 #[cfg(test)]
-mod properties;
+mod property_tests;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -199,7 +199,7 @@ mod tuning {
     pub(super) const SAME_FAILURE: f64 = 0.5;
     /// Typical cost of an attempt on the lowest rung where nothing at all is known, in dollars.
     pub(super) const COST: f64 = 0.25;
-    /// How much dearer each further rung is thought to be.
+    /// How much more expensive each further rung is thought to be.
     pub(super) const COST_STEP: f64 = 2.0;
     /// Cost of an attempt per unit of price, where prices are given but no cost was seen: for dollars per million output
     /// tokens, fifty thousand of them.

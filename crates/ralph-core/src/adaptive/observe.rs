@@ -27,9 +27,7 @@ pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: 
     beliefs.models.entry(model.to_owned()).or_insert_with(|| ModelBelief::stranger(0));
     let before = task::posterior(beliefs, view);
     let (earlier, same_again) = view.failed(model);
-    let Some(belief) = beliefs.models.get(model) else {
-        return;
-    };
+    let Some(belief) = beliefs.models.get(model) else { return };
     let chances = AttemptChances::new(beliefs, belief, &task::prior(beliefs, view), same_again);
     learn_cost(beliefs, ladder, view, model, seen.cost);
     if earlier == 0 {
@@ -47,9 +45,7 @@ pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: 
 
 /// Moves mean and variance of the ability to those of its posterior.
 fn learn_ability(beliefs: &mut Beliefs, model: &str, difficulty: &Weights, success: bool) {
-    let Some(belief) = beliefs.models.get_mut(model) else {
-        return;
-    };
+    let Some(belief) = beliefs.models.get_mut(model) else { return };
     belief.tries = belief.tries.saturating_add(1);
     let (old, variance) = (belief.ability(), belief.variance());
     let deviation = variance.sqrt();
@@ -112,9 +108,7 @@ fn learn_difficulty(beliefs: &mut Beliefs, was: Option<Difficulty>, is: Option<D
 
 /// Takes a task out of a bucket and puts it in again elsewhere on the scale.
 fn shift(beliefs: &mut Beliefs, bucket: Option<Difficulty>, gone: Option<&Weights>, come: Option<&Weights>) {
-    let Some(belief) = beliefs.bucket_mut(bucket) else {
-        return;
-    };
+    let Some(belief) = beliefs.bucket_mut(bucket) else { return };
     belief.tasks.resize(task::POINTS, 0.0);
     let sum = |tasks: &[f64]| tasks.iter().sum::<f64>();
     let count = |side: Option<&Weights>| side.map_or(0.0, |_| 1.0);
@@ -132,15 +126,11 @@ fn shift(beliefs: &mut Beliefs, bucket: Option<Difficulty>, gone: Option<&Weight
 }
 
 fn learn_cost(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, model: &str, cost: Option<f64>) {
-    let Some(cost) = cost.filter(|cost| cost.is_finite() && *cost >= 0.0) else {
-        return;
-    };
+    let Some(cost) = cost.filter(|cost| cost.is_finite() && *cost >= 0.0) else { return };
     let usual = costs::log_mean(beliefs, ladder, model);
     let bucket = costs::of_bucket(beliefs, view.difficulty);
     let (size, own) = costs::size(beliefs, ladder, model, view);
-    let Some(belief) = beliefs.models.get_mut(model) else {
-        return;
-    };
+    let Some(belief) = beliefs.models.get_mut(model) else { return };
     if cost <= 0.0 {
         belief.cost_zeros = belief.cost_zeros.saturating_add(1);
         return;

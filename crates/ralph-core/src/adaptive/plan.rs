@@ -199,18 +199,12 @@ pub(super) fn search(rungs: &[Rung], task: &Weights, attempts: u32, value: f64) 
     let rungs = rungs.get(..MOST_RUNGS).unwrap_or(rungs);
     let (mut states, places) = build(rungs, task, depth(rungs.len(), attempts));
     for place in (0..states.len()).rev() {
-        let Some(state) = states.get(place) else {
-            continue;
-        };
+        let Some(state) = states.get(place) else { continue };
         let mut loss = value * state.alive;
         let mut next = None;
         for (number, rung) in rungs.iter().enumerate() {
-            let Some(&child) = places.get(&(state.key + (1 << (BITS * number)))) else {
-                continue;
-            };
-            let Some(then) = states.get(child) else {
-                continue;
-            };
+            let Some(&child) = places.get(&(state.key + (1 << (BITS * number)))) else { continue };
+            let Some(then) = states.get(child) else { continue };
             let total = state.alive * rung.cost.hoped + then.loss;
             // What costs nothing is worth trying even for nothing.
             let free = next.is_none() && total <= loss && then.alive < state.alive;
@@ -237,12 +231,8 @@ fn build(rungs: &[Rung], task: &Weights, depth: usize) -> (Vec<State>, HashMap<u
         let end = states.len();
         for place in layer {
             for (number, rung) in rungs.iter().enumerate() {
-                let Some(state) = states.get(place).filter(|state| number >= state.last) else {
-                    continue;
-                };
-                let Some(next) = fail(state, number, rung) else {
-                    continue;
-                };
+                let Some(state) = states.get(place).filter(|state| number >= state.last) else { continue };
+                let Some(next) = fail(state, number, rung) else { continue };
                 places.insert(next.key, states.len());
                 states.push(next);
             }
@@ -275,9 +265,7 @@ fn follow(states: &[State], rungs: &[Rung]) -> BestSequence {
     let mut place = 0;
     while let Some(state) = states.get(place) {
         found.success = (1.0 - state.alive).clamp(0.0, 1.0);
-        let Some((number, child)) = state.next else {
-            break;
-        };
+        let Some((number, child)) = state.next else { break };
         found.cost += state.alive * rungs.get(number).map_or(0.0, |rung| rung.cost.mean);
         found.sequence.push(number);
         place = child;

@@ -209,9 +209,7 @@ fn the_search_is_as_good_as_trying_all_sequences() {
             let (mut weights, mut loss, mut tried): (Weights, f64, [usize; 3]) = (task, 0.0, [0; 3]);
             for place in 0..4 {
                 // 3 stands for giving up; a gap is as good as a shorter sequence.
-                let Some(rung) = rungs.get((number / 4_u32.pow(place) % 4) as usize) else {
-                    continue;
-                };
+                let Some(rung) = rungs.get((number / 4_u32.pow(place) % 4) as usize) else { continue };
                 let own = (number / 4_u32.pow(place) % 4) as usize;
                 loss += weights.iter().sum::<f64>() * rung.cost.mean;
                 for (weight, chance) in weights.iter_mut().zip(rung.chances[tried[own]]) {

@@ -165,9 +165,7 @@ mod tests {
         let mut reader = LogReader::new(stream, AgentKind::Claude.build(Setup::default()).parser());
         let mut seen = Vec::new();
         let mut on = |at: Option<Timestamp>, told| {
-            let LogEntry::Said { text } = told else {
-                return;
-            };
+            let LogEntry::Said { text } = told else { return };
             seen.push((at.map(Timestamp::as_millis), text));
         };
         assert!(!reader.read(&mut on).unwrap());

@@ -32,7 +32,6 @@ const FACTS: Facts = Facts {
 const BUDGET: &str = "--max-budget-usd";
 
 pub(super) const PROGRAM: Program = Program {
-    name: "claude",
     facts: Some(FACTS),
     arguments,
     // As root it refuses to skip permissions unless it is told that it runs in a sandbox.

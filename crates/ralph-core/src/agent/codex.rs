@@ -43,13 +43,8 @@ const SANDBOX: &str = "sandbox_mode=workspace-write";
 /// How much of an error's message is looked at.
 const ERROR_LIMIT: usize = 16 * 1024;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "codex",
-    facts: Some(FACTS),
-    arguments,
-    parser: EventParser::<CodexEvents>::boxed,
-    ..COMMAND
-};
+pub(super) const PROGRAM: Program =
+    Program { facts: Some(FACTS), arguments, parser: EventParser::<CodexEvents>::boxed, ..COMMAND };
 
 fn arguments(setup: &Setup, request: &LaunchRequest<'_>) -> Vec<String> {
     let mut words = vec!["exec", "--json", "--skip-git-repo-check"];

@@ -63,7 +63,6 @@ const START_FAILURES: [(i32, Fault, &str); 4] = [
 ];
 
 pub(super) const PROGRAM: Program = Program {
-    name: "gemini",
     facts: Some(FACTS),
     arguments,
     // It would start itself a second time, for a larger heap, and the first process then ignores signals.

@@ -127,9 +127,7 @@ impl Guard {
             Report::NotStarted(errno) => return Err(io::Error::from_raw_os_error(errno).into()),
             Report::Ended(_) => None,
         };
-        let Some(pid) = pid else {
-            return Err(self.give_up());
-        };
+        let Some(pid) = pid else { return Err(self.give_up()) };
         Ok(Guarded {
             streams: ChildStreams {
                 stdin: stdin.map(OwnedFd::from),
@@ -167,9 +165,7 @@ impl Guard {
             Ok(0) => Err(()),
             Ok(n) => {
                 self.partial.extend(bytes.get(..n).unwrap_or_default());
-                let Ok(whole) = <[u8; REPORT]>::try_from(self.partial.as_slice()) else {
-                    return Ok(None);
-                };
+                let Ok(whole) = <[u8; REPORT]>::try_from(self.partial.as_slice()) else { return Ok(None) };
                 self.partial.clear();
                 Report::decode(whole).map(Some).ok_or(())
             }

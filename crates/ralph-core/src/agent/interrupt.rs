@@ -21,7 +21,7 @@ impl Signal {
     }
 }
 
-/// Whether, and how often, Ralph was told to stop. Shared with whoever listens for signals.
+/// Whether, and how often, Ralph was told to stop. Shared with the thread that listens for signals.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<State>);
 
@@ -79,9 +79,7 @@ impl DelayedInterrupt {
     }
 
     pub fn update(&mut self, now: Instant) {
-        let Some(signal) = self.heard.first() else {
-            return;
-        };
+        let Some(signal) = self.heard.first() else { return };
         let since = *self.since.get_or_insert(now);
         let at_once = self.heard.at_once();
         let is_over = at_once || now.saturating_duration_since(since) >= self.delay;

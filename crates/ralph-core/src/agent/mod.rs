@@ -18,6 +18,7 @@ mod pipes;
 mod price;
 mod process;
 mod session;
+mod session_reader;
 mod session_report;
 #[cfg_attr(
     not(test),
@@ -44,11 +45,12 @@ pub use process::{
     run_exempt,
 };
 pub(crate) use process::{LeftOvers, limit_hint, run_to_end};
+pub use session_reader::{ReadSession, SessionReader};
 pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage};
 pub(crate) use sweep::is_in_an_environment;
 pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
 
-use crate::model::{RunId, TaskId};
+use crate::model::{RunId, TaskId, names};
 use text_stream::TextParser;
 
 /// A program that works on tasks, as the settings want it.
@@ -156,8 +158,6 @@ impl Agent {
 
 /// How one kind of agent is started and read.
 struct Program {
-    /// The name in the settings.
-    name: &'static str,
     facts: Option<Facts>,
     /// The arguments of one session that reads its prompt from standard input, before those of the settings. Without a
     /// model its flag is left out, so that the program's own default stands.
@@ -173,7 +173,6 @@ struct Program {
 
 /// Any command: prompt on standard input, result text on standard output.
 const COMMAND: Program = Program {
-    name: "command",
     facts: None,
     arguments: |_, _| Vec::new(),
     environment: |_, _| None,
@@ -182,16 +181,18 @@ const COMMAND: Program = Program {
     parser: |_, _| Box::new(TextParser::default()),
 };
 
-/// A kind of agent; as the output of a command, whose events it prints.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AgentKind {
-    Claude,
-    Codex,
-    Gemini,
-    Opencode,
-    /// Any command, and output that is nothing but text.
-    #[default]
-    Command,
+names! {
+    /// A kind of agent, by its name in the settings; as the output of a command, whose events it prints.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum AgentKind {
+        Claude => "claude",
+        Codex => "codex",
+        Gemini => "gemini",
+        Opencode => "opencode",
+        /// Any command, and output that is nothing but text.
+        #[default]
+        Command => "command",
+    }
 }
 
 /// What is known of a kind before it is started.
@@ -222,8 +223,6 @@ pub struct CredentialFile {
 }
 
 impl AgentKind {
-    pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Command];
-
     fn program(self) -> &'static Program {
         match self {
             Self::Claude => &claude::PROGRAM,
@@ -232,15 +231,6 @@ impl AgentKind {
             Self::Opencode => &opencode::PROGRAM,
             Self::Command => &COMMAND,
         }
-    }
-
-    /// The name in the settings.
-    pub fn as_str(self) -> &'static str {
-        self.program().name
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
     pub fn facts(self) -> Option<&'static Facts> {

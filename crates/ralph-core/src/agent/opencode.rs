@@ -47,13 +47,8 @@ const FORBIDDEN: &str =
 /// No service asks for more patience than a year.
 const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 
-pub(super) const PROGRAM: Program = Program {
-    name: "opencode",
-    facts: Some(FACTS),
-    arguments,
-    parser: EventParser::<OpencodeEvents>::boxed,
-    ..COMMAND
-};
+pub(super) const PROGRAM: Program =
+    Program { facts: Some(FACTS), arguments, parser: EventParser::<OpencodeEvents>::boxed, ..COMMAND };
 
 fn arguments(setup: &Setup, request: &LaunchRequest<'_>) -> Vec<String> {
     let mut words = vec!["run", "--format", "json"];
@@ -202,9 +197,7 @@ fn tool_use(part: &Fields<'_>, session: &mut Session) {
 
 /// What a tool is used on. The title of a file's use is its path below the repository.
 fn target(input: &Fields<'_>, title: &str) -> String {
-    let Some(path) = input.text("filePath") else {
-        return input.first_of(&TARGETS);
-    };
+    let Some(path) = input.text("filePath") else { return input.first_of(&TARGETS) };
     let above = path.strip_suffix(title).filter(|_| !title.is_empty());
     let is_below = above.is_some_and(|above| above.len() > 1 && above.ends_with('/'));
     short(if is_below { title } else { &path }, SHOWN)

@@ -76,9 +76,7 @@ impl<'p> Pipes<'p> {
         let [out, err, stdin] = happened;
         let mut output = false;
         for (flags, pipe, stream) in [(out, &mut self.out, Stream::Out), (err, &mut self.err, Stream::Err)] {
-            let Some(reader) = pipe.as_mut().filter(|_| !flags.is_empty()) else {
-                continue;
-            };
+            let Some(reader) = pipe.as_mut().filter(|_| !flags.is_empty()) else { continue };
             match reader.read(&mut self.buffer) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => *pipe = None,

@@ -133,12 +133,8 @@ pub(super) fn list_price(kind: AgentKind, model: &str) -> Option<Price> {
 /// Whether an id is a model's own name or one with a date or the like behind it: `claude-opus-4-5-20251101`, but not
 /// `gpt-5.4-mini` for `gpt-5.4`.
 fn is_version(id: &str, name: &str) -> bool {
-    let Some(rest) = id.strip_prefix(name) else {
-        return false;
-    };
-    let Some(rest) = rest.strip_prefix('-') else {
-        return rest.is_empty();
-    };
+    let Some(rest) = id.strip_prefix(name) else { return false };
+    let Some(rest) = rest.strip_prefix('-') else { return rest.is_empty() };
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let digits = rest.bytes().filter(u8::is_ascii_digit).count();
     // Fewer than four digits are a smaller version (`-1`), not a date.

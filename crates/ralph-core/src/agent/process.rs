@@ -13,6 +13,7 @@ use super::child::{ExemptChild, Exemption, State, Supervised};
 use super::guard::{Guard, LaunchError};
 use super::pipes::Pipes;
 use super::{Exit, Interrupt, Launch, sweep};
+use crate::text::duration;
 
 /// How long pipes may stay open after the child ended before somebody else must be holding them.
 const PIPES_LINGER: Duration = Duration::from_millis(200);
@@ -78,6 +79,28 @@ pub trait Watch {
     }
     fn is_over_budget(&self) -> bool {
         false
+    }
+}
+
+/// For programs of which only the output matters.
+impl<F: FnMut(Stream, &[u8])> Watch for F {
+    fn output(&mut self, stream: Stream, chunk: &[u8]) {
+        self(stream, chunk);
+    }
+}
+
+impl Ended {
+    /// Why a program did not do its work, as the end of a sentence; none where it exited with 0 by itself.
+    pub fn failure(&self) -> Option<String> {
+        Some(match (self.stop, self.exit) {
+            (Stop::Interrupted, _) => "was interrupted".to_owned(),
+            (Stop::WallTimeout(after) | Stop::IdleTimeout(after), _) => {
+                format!("timed out after {}", duration(after))
+            }
+            (_, Exit::Code(0)) => return None,
+            (_, Exit::Code(code)) => format!("exited with code {code}"),
+            (_, Exit::Signal(signal)) => format!("was killed by signal {signal}"),
+        })
     }
 }
 

@@ -157,9 +157,7 @@ fn children(pid: Pid) -> Vec<Pid> {
 /// same while its other threads run on.
 fn has_ended(pid: Pid) -> bool {
     let path = format!("/proc/{}", pid.as_raw_nonzero());
-    let Ok(stat) = fs::read_to_string(format!("{path}/stat")) else {
-        return true;
-    };
+    let Ok(stat) = fs::read_to_string(format!("{path}/stat")) else { return true };
     let state = stat.rfind(')').and_then(|at| stat.get(at + 2..at + 3));
     matches!(state, Some("Z" | "X"))
         && fs::read_dir(format!("{path}/task")).is_ok_and(|threads| threads.count() <= 1)

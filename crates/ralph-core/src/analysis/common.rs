@@ -148,9 +148,7 @@ fn escalated(facts: &[Fact], ladder: &[String]) -> bool {
 
 pub(super) fn untried_next(facts: &[Fact], ladder: &[String]) -> Option<(String, String)> {
     let models = models_tried(facts.iter(), ladder);
-    let [only] = models.as_slice() else {
-        return None;
-    };
+    let [only] = models.as_slice() else { return None };
     let at = ladder.iter().position(|rung| rung == only)?;
     let next = ladder.get(at + 1)?;
     Some((only.clone(), one_line(next, NAME_CHARS)))

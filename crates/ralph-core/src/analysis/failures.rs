@@ -151,9 +151,7 @@ impl<'f> Failures<'f> {
 
     fn counted(&self) -> String {
         let (count, alike) = (self.count(), self.alike());
-        let Some(newest) = alike.first() else {
-            return NO_FAILURES.to_owned();
-        };
+        let Some(newest) = alike.first() else { return NO_FAILURES.to_owned() };
         if alike.len() > 1 || count == 1 {
             let of_all = |alike: &Vec<&Failure<'f>>| format!("{} of {count}: {}", alike.len(), what(alike));
             let tied = self.tied();
@@ -192,13 +190,9 @@ pub(super) fn task_names(failures: &[&Failure<'_>]) -> Vec<String> {
 
 /// What failures that are alike have in common, in words.
 fn what(alike: &[&Failure<'_>]) -> String {
-    let Some(newest) = alike.first() else {
-        return String::new();
-    };
+    let Some(newest) = alike.first() else { return String::new() };
     let kind = newest.fact.kind();
-    let Some(own) = &newest.message else {
-        return kind;
-    };
+    let Some(own) = &newest.message else { return kind };
     let Some(message) = common_message(alike) else {
         return match newest.sameness {
             Sameness::TimedOut | Sameness::NoSignal => kind,

@@ -211,9 +211,7 @@ fn same_gate(failures: &Failures<'_>) -> Option<String> {
         return None;
     }
     let gates = distinct(alike.iter().map(|one| one.fact.gate.as_deref()));
-    let [Some(gate)] = gates.as_slice() else {
-        return None;
-    };
+    let [Some(gate)] = gates.as_slice() else { return None };
     Some(format!(
         "run {} yourself: it may fail even without changes ({} fail the same way)",
         command(gate)?,
@@ -236,9 +234,7 @@ fn crashes(failures: &Failures<'_>) -> Option<String> {
 fn one_task(failures: &Failures<'_>) -> Option<String> {
     let all: Vec<&Failure<'_>> = failures.all.iter().collect();
     let names = task_names(&all);
-    let [name] = names.as_slice() else {
-        return None;
-    };
+    let [name] = names.as_slice() else { return None };
     let advice = ", or set `[recovery] enabled = true` to add fix tasks";
     let fixes = if failures.around.recovery { "" } else { advice };
     let task = all.first()?.argument();

@@ -62,9 +62,7 @@ fn kind(tool: &str, target: &str) -> Kind {
 pub fn last_actions(actions: &[String]) -> String {
     let skip = actions.len().saturating_sub(LOOKED_AT);
     let actions: Vec<Action> = actions.iter().skip(skip).filter_map(|a| Action::new(a)).collect();
-    let Some(last) = actions.last() else {
-        return String::new();
-    };
+    let Some(last) = actions.last() else { return String::new() };
     let edited = sentence("Edited", &targets(&actions, Kind::Edit), "other file", "");
     let ran = sentence("Ran", &targets(&actions, Kind::Run), "other command", "`");
     let mut sentences: Vec<String> = [edited, ran].into_iter().flatten().collect();

@@ -25,11 +25,11 @@ impl Default for AdaptiveInputs<'_> {
 
 pub fn task_view(question: &ModelQuestion<'_>) -> TaskView {
     let mut failures: Vec<Failure> = Vec::new();
-    for (number, failed) in question.tries.iter().enumerate() {
+    for (number, failed) in question.failed_attempts.iter().enumerate() {
         if failed.model == NO_MODEL {
             continue;
         }
-        let earlier = question.tries.get(..number).unwrap_or_default();
+        let earlier = question.failed_attempts.get(..number).unwrap_or_default();
         let same_again = failed.coarse.is_some() && earlier.iter().any(|other| other.coarse == failed.coarse);
         let repeats = failed.coarse.is_some()
             && earlier.iter().any(|other| other.model == failed.model && other.coarse == failed.coarse);
@@ -122,10 +122,10 @@ mod tests {
     #[test]
     fn failures_are_seen_by_model_and_gates_of_parents_not_at_all() {
         let ladder = ladder();
-        let tries =
+        let failed_attempts =
             [failed(NO_MODEL, "a"), failed("haiku", "a"), failed("sonnet", "b"), failed("sonnet", "b")];
         let mut question = question(&ladder, Strategy::Adaptive, 4);
-        question.tries = &tries;
+        question.failed_attempts = &failed_attempts;
         let view = task_view(&question);
         let seen: Vec<(&str, u32, bool)> = view
             .failures
@@ -142,9 +142,9 @@ mod tests {
         let first = choose_model(&question(&ladder, Strategy::Adaptive, 0));
         assert_eq!(first.choice.model, "haiku");
         assert_eq!(first.ask_human, None);
-        let tries = [failed("haiku", "a"), failed("sonnet", "a"), failed("opus", "a")];
+        let failed_attempts = [failed("haiku", "a"), failed("sonnet", "a"), failed("opus", "a")];
         let mut hopeless = question(&ladder, Strategy::Adaptive, 3);
-        hopeless.tries = &tries;
+        hopeless.failed_attempts = &failed_attempts;
         hopeless.adaptive.value_usd = 1.0;
         let decision = choose_model(&hopeless);
         let reason = decision.ask_human.expect("a person");
@@ -155,11 +155,11 @@ mod tests {
     /// What adaptive does with a task that fails in its own way every time, on an empty database.
     fn failing_models(costs: [Option<f64>; 3], same_failure: bool) -> Vec<String> {
         let ladder = ladder();
-        let mut tries: Vec<FailedAttempt> = Vec::new();
+        let mut failed_attempts: Vec<FailedAttempt> = Vec::new();
         let mut models = Vec::new();
         for failures in 0..5 {
             let mut q = question(&ladder, Strategy::default(), failures);
-            q.tries = &tries;
+            q.failed_attempts = &failed_attempts;
             let decision = choose_model(&q);
             if decision.ask_human.is_some() {
                 break;
@@ -167,7 +167,8 @@ mod tests {
             let model = decision.choice.model;
             let rung = ladder.iter().position(|rung| *rung == model).unwrap();
             let coarse = if same_failure { 0 } else { failures };
-            tries.push(FailedAttempt { cost_usd: costs[rung], ..failed(&model, &coarse.to_string()) });
+            failed_attempts
+                .push(FailedAttempt { cost_usd: costs[rung], ..failed(&model, &coarse.to_string()) });
             models.push(model);
         }
         models
@@ -201,10 +202,10 @@ mod tests {
             decision.choice.rationale,
             "adaptive: low expected value, but every task gets one attempt"
         );
-        let tries = [failed("haiku", "a")];
+        let failed_attempts = [failed("haiku", "a")];
         let mut q = question(&ladder, Strategy::Adaptive, 1);
         q.adaptive.value_usd = 0.001;
-        q.tries = &tries;
+        q.failed_attempts = &failed_attempts;
         assert!(choose_model(&q).ask_human.is_some());
     }
 
@@ -219,7 +220,7 @@ mod tests {
             done: Some("opus".into()),
         };
         let mut beliefs = Beliefs::default();
-        // Nearly as dear as the next one: only its chances speak for it.
+        // Nearly as expensive as the next one: only its chances speak for it.
         beliefs.set_prices(&ladder, [("haiku", 20.0), ("sonnet", 22.0), ("opus", 24.0)]);
         let near = vec![like; 4];
         let mut q = question(&ladder, Strategy::Adaptive, 0);

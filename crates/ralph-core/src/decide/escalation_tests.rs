@@ -135,13 +135,13 @@ enum Step {
     Done,
 }
 
-/// Lives a task's life until it is done, waits for a person or the tries are over; with its counters at the end.
-fn live(world: &World, tries: &[Try]) -> (Vec<Step>, TaskMetrics) {
+/// Lives a task's life until it is done, waits for a person or the failed_attempts are over; with its counters at the end.
+fn live(world: &World, failed_attempts: &[Try]) -> (Vec<Step>, TaskMetrics) {
     let mut steps = Vec::new();
     let mut metrics = TaskMetrics::default();
     let mut failed: Vec<FailedAttempt> = Vec::new();
     let mut beliefs = Beliefs::default();
-    for happens in tries {
+    for happens in failed_attempts {
         let so_far = failure_trend(&failed, &world.policy);
         let question = ModelQuestion {
             neighbours: &world.neighbours,
@@ -149,7 +149,7 @@ fn live(world: &World, tries: &[Try]) -> (Vec<Step>, TaskMetrics) {
             hinted: metrics.next_model.as_deref(),
             difficulty: metrics.difficulty,
             attempts: metrics.total_attempts,
-            tries: &failed,
+            failed_attempts: &failed,
             trend: &so_far,
             adaptive: AdaptiveInputs {
                 beliefs: Some(&beliefs),
@@ -210,13 +210,13 @@ fn live(world: &World, tries: &[Try]) -> (Vec<Step>, TaskMetrics) {
 proptest! {
     #[test]
     fn str_10_any_life_ends_within_the_caps_and_on_the_ladder(
-        world in any_world(), tries in prop::collection::vec(any_try(), 0..40),
+        world in any_world(), failed_attempts in prop::collection::vec(any_try(), 0..40),
     ) {
-        let (steps, metrics) = live(&world, &tries);
+        let (steps, metrics) = live(&world, &failed_attempts);
         let tried = steps.iter().filter(|step| matches!(step, Step::Tried(..))).count();
         prop_assert!(tried <= world.policy.max_attempts as usize);
         let ended = matches!(steps.last(), Some(Step::Done | Step::Human(_)));
-        let counted = tries.iter().filter(|happens| happens.counts()).count();
+        let counted = failed_attempts.iter().filter(|happens| happens.counts()).count();
         prop_assert!(ended || counted < world.policy.max_attempts as usize);
         for step in &steps {
             if let Step::Tried(model, rationale) = step {
@@ -224,17 +224,17 @@ proptest! {
                 prop_assert!(!rationale.is_empty());
             }
         }
-        prop_assert_eq!((steps, metrics), live(&world, &tries));
+        prop_assert_eq!((steps, metrics), live(&world, &failed_attempts));
     }
 
     #[test]
     fn str_10_faults_of_others_never_change_a_tasks_life(
-        world in any_world(), tries in prop::collection::vec(any_try(), 0..40),
+        world in any_world(), failed_attempts in prop::collection::vec(any_try(), 0..40),
     ) {
-        // A hint at a model that cannot be used is dropped, whoever is at fault: lives without hints are compared.
-        let tries: Vec<Try> = tries.into_iter().map(|happens| Try { hint: None, ..happens }).collect();
-        let own: Vec<Try> = tries.iter().filter(|happens| happens.counts()).cloned().collect();
-        let ((with, metrics), (without, alone)) = (live(&world, &tries), live(&world, &own));
+        // A hint at a model that cannot be used is dropped, no matter what failed: lives without hints are compared.
+        let failed_attempts: Vec<Try> = failed_attempts.into_iter().map(|happens| Try { hint: None, ..happens }).collect();
+        let own: Vec<Try> = failed_attempts.iter().filter(|happens| happens.counts()).cloned().collect();
+        let ((with, metrics), (without, alone)) = (live(&world, &failed_attempts), live(&world, &own));
         // A fault at the end may only let the next decision be seen that the shorter life does not reach.
         prop_assert!(with == without || with[..without.len()] == without[..] && with.len() == without.len() + 1);
         prop_assert_eq!(metrics, alone);
@@ -242,11 +242,11 @@ proptest! {
 
     #[test]
     fn str_10_ladders_are_only_climbed_by_escalate_and_the_default(
-        world in any_world(), tries in prop::collection::vec(any_try(), 0..40),
+        world in any_world(), failed_attempts in prop::collection::vec(any_try(), 0..40),
     ) {
         prop_assume!(matches!(world.strategy, Strategy::Escalate | Strategy::CostOptimized));
-        let tries: Vec<Try> = tries.into_iter().map(|happens| Try { hint: None, ..happens }).collect();
-        let rungs: Vec<usize> = live(&world, &tries)
+        let failed_attempts: Vec<Try> = failed_attempts.into_iter().map(|happens| Try { hint: None, ..happens }).collect();
+        let rungs: Vec<usize> = live(&world, &failed_attempts)
             .0
             .iter()
             .filter_map(|step| match step {

@@ -83,17 +83,17 @@ impl FailureTrend {
 ///
 /// One failure changes nothing. After two, the next rung, unless there is progress, which earns the same model one more
 /// try. From the third on, a rung with every failure.
-pub fn failure_trend(tries: &[FailedAttempt], policy: &Policy) -> FailureTrend {
-    let failures = u32::try_from(tries.len()).unwrap_or(u32::MAX);
+pub fn failure_trend(failed_attempts: &[FailedAttempt], policy: &Policy) -> FailureTrend {
+    let failures = u32::try_from(failed_attempts.len()).unwrap_or(u32::MAX);
     let mut climbed = 0;
-    for number in 1..=tries.len() {
-        let so_far = tries.get(..number).unwrap_or_default();
+    for number in 1..=failed_attempts.len() {
+        let so_far = failed_attempts.get(..number).unwrap_or_default();
         let count = u32::try_from(number).unwrap_or(u32::MAX);
         if count >= policy.escalate_always || (count >= policy.escalate_after && !moves(&signs(so_far))) {
             climbed += 1;
         }
     }
-    let signs = signs(tries);
+    let signs = signs(failed_attempts);
     let stuck = failures >= policy.stuck_after || signs.contains(&Sign::Alternating);
     FailureTrend { failures, climbed, signs, stuck }
 }
@@ -103,14 +103,12 @@ fn moves(signs: &[Sign]) -> bool {
 }
 
 /// What the end of a row of failures shows.
-fn signs(tries: &[FailedAttempt]) -> Vec<Sign> {
+fn signs(failed_attempts: &[FailedAttempt]) -> Vec<Sign> {
     let mut signs = Vec::new();
-    if alternates(tries) {
+    if alternates(failed_attempts) {
         signs.push(Sign::Alternating);
     }
-    let [.., before, last] = tries else {
-        return signs;
-    };
+    let [.., before, last] = failed_attempts else { return signs };
     let compared = compare(before, last);
     if compared == Some(Sign::SameFailure) {
         signs.push(Sign::SameFailure);
@@ -128,10 +126,8 @@ fn signs(tries: &[FailedAttempt]) -> Vec<Sign> {
 }
 
 /// A, B, A, B at the end.
-fn alternates(tries: &[FailedAttempt]) -> bool {
-    let [.., a, b, c, d] = tries else {
-        return false;
-    };
+fn alternates(failed_attempts: &[FailedAttempt]) -> bool {
+    let [.., a, b, c, d] = failed_attempts else { return false };
     a.coarse.is_some()
         && b.coarse.is_some()
         && a.coarse == c.coarse
@@ -207,8 +203,8 @@ mod tests {
         }
     }
 
-    fn climbed(tries: &[FailedAttempt]) -> u32 {
-        failure_trend(tries, &Policy::default()).climbed
+    fn climbed(failed_attempts: &[FailedAttempt]) -> u32 {
+        failure_trend(failed_attempts, &Policy::default()).climbed
     }
 
     #[test]
@@ -221,9 +217,9 @@ mod tests {
 
     #[test]
     fn str_02_progress_earns_one_more_try_but_not_a_third() {
-        let tries = [failed("a", "a"), failed("b", "b"), failed("c", "c")];
-        assert_eq!(climbed(&tries[..2]), 0);
-        assert_eq!(climbed(&tries), 1);
+        let failed_attempts = [failed("a", "a"), failed("b", "b"), failed("c", "c")];
+        assert_eq!(climbed(&failed_attempts[..2]), 0);
+        assert_eq!(climbed(&failed_attempts), 1);
     }
 
     #[test]
@@ -234,7 +230,8 @@ mod tests {
 
     #[test]
     fn str_11_signs_of_being_stuck_and_of_progress() {
-        let signs = |tries: &[FailedAttempt]| failure_trend(tries, &Policy::default()).signs;
+        let signs =
+            |failed_attempts: &[FailedAttempt]| failure_trend(failed_attempts, &Policy::default()).signs;
         let (a, b) = (failed("a", "a"), failed("b", "b"));
         assert_eq!(signs(&[a.clone(), a.clone()]), [Sign::SameFailure]);
         let still = FailedAttempt { changed: Some(false), ..b.clone() };
@@ -257,7 +254,8 @@ mod tests {
 
     #[test]
     fn fp_04_another_message_is_progress_more_failing_tests_are_not() {
-        let signs = |tries: &[FailedAttempt]| failure_trend(tries, &Policy::default()).signs;
+        let signs =
+            |failed_attempts: &[FailedAttempt]| failure_trend(failed_attempts, &Policy::default()).signs;
         let message = [failed("a", "a: one"), failed("a", "a: two")];
         assert_eq!(signs(&message), [Sign::NewError]);
         assert_eq!(climbed(&message), 0);
@@ -272,7 +270,8 @@ mod tests {
     #[test]
     fn str_01_other_words_of_the_agent_are_no_progress() {
         let said = |words: &str| FailedAttempt { prose: true, ..failed(words, words) };
-        let signs = |tries: &[FailedAttempt]| failure_trend(tries, &Policy::default()).signs;
+        let signs =
+            |failed_attempts: &[FailedAttempt]| failure_trend(failed_attempts, &Policy::default()).signs;
         assert_eq!(signs(&[said("a"), said("b")]), []);
         assert_eq!(signs(&[said("a"), said("a")]), [Sign::SameFailure]);
     }
@@ -304,13 +303,13 @@ mod tests {
     proptest! {
         #[test]
         fn str_10_the_course_depends_on_its_input_alone_and_never_goes_back(
-            tries in proptest::collection::vec(any_try(), 0..12),
+            failed_attempts in proptest::collection::vec(any_try(), 0..12),
         ) {
             let policy = Policy::default();
             let mut before = FailureTrend::default();
-            for number in 0..=tries.len() {
-                let now = failure_trend(&tries[..number], &policy);
-                prop_assert_eq!(&now, &failure_trend(&tries[..number], &policy));
+            for number in 0..=failed_attempts.len() {
+                let now = failure_trend(&failed_attempts[..number], &policy);
+                prop_assert_eq!(&now, &failure_trend(&failed_attempts[..number], &policy));
                 prop_assert!(now.climbed >= before.climbed && now.climbed <= before.climbed + 1);
                 prop_assert!(now.climbed <= now.failures);
                 prop_assert!(now.failures < policy.stuck_after || now.stuck);

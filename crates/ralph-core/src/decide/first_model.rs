@@ -64,9 +64,7 @@ fn is_hard(task: &Neighbour) -> bool {
 /// Whether a task shows that a rung is not up to such tasks: it failed there, and the task is hard or another model did
 /// it. From the middle of the ladder on a failure alone shows nothing: most tasks fail once. Below it is enough.
 fn speaks_against(question: &ModelQuestion<'_>, task: &Neighbour, rung: usize) -> bool {
-    let Some(model) = question.ladder.get(rung) else {
-        return false;
-    };
+    let Some(model) = question.ladder.get(rung) else { return false };
     let failed = task.failed.contains(model) && task.done.as_ref() != Some(model);
     let cheap = rung < (question.ladder.len() - 1) / 2;
     failed && (cheap || task.done.is_some() || is_hard(task))
@@ -74,9 +72,7 @@ fn speaks_against(question: &ModelQuestion<'_>, task: &Neighbour, rung: usize) -
 
 /// Whether more speaks against a rung than for it.
 fn weak(question: &ModelQuestion<'_>, rung: usize) -> bool {
-    let Some(model) = question.ladder.get(rung) else {
-        return false;
-    };
+    let Some(model) = question.ladder.get(rung) else { return false };
     let mut balance = 0.0;
     for task in question.neighbours {
         if speaks_against(question, task, rung) {

@@ -22,7 +22,7 @@ pub struct ModelQuestion<'a> {
     pub difficulty: Option<Difficulty>,
     pub attempts: u32,
     pub failures: u32,
-    pub tries: &'a [FailedAttempt],
+    pub failed_attempts: &'a [FailedAttempt],
     pub trend: &'a FailureTrend,
     /// Tasks like this one that were tried.
     pub neighbours: &'a [Neighbour],
@@ -116,9 +116,7 @@ pub fn choose_model(question: &ModelQuestion<'_>) -> Decision {
 
 /// A model of the settings makes the first attempt and is never undercut; else experience alone decides.
 fn adaptive(question: &ModelQuestion<'_>, start: usize) -> Decision {
-    let Some(model) = question.configured else {
-        return choose(question);
-    };
+    let Some(model) = question.configured else { return choose(question) };
     if question.failures == 0 {
         return Decision::try_with(model, "adaptive: starts with the configured model");
     }
@@ -154,15 +152,15 @@ fn cost_optimized(question: &ModelQuestion<'_>, start: usize) -> (usize, String)
 
 /// The rung of the first attempt in this row of failures that the strategy chose itself.
 fn base(question: &ModelQuestion<'_>) -> Option<usize> {
-    let mut tries = question.tries.iter();
-    let first = tries.find(|failed| failed.chosen_by == ChosenBy::Strategy)?;
+    let mut failed_attempts = question.failed_attempts.iter();
+    let first = failed_attempts.find(|failed| failed.chosen_by == ChosenBy::Strategy)?;
     question.ladder.iter().position(|rung| *rung == first.model)
 }
 
 /// The highest rung that a hint led to in this row of failures: what the agent itself thought necessary is not undercut.
 fn hinted_to(question: &ModelQuestion<'_>) -> usize {
-    let tries = question.tries.iter();
-    let hinted = tries.filter(|failed| failed.chosen_by == ChosenBy::Hint);
+    let failed_attempts = question.failed_attempts.iter();
+    let hinted = failed_attempts.filter(|failed| failed.chosen_by == ChosenBy::Hint);
     hinted
         .filter_map(|failed| question.ladder.iter().position(|rung| *rung == failed.model))
         .max()
@@ -172,7 +170,7 @@ fn hinted_to(question: &ModelQuestion<'_>) -> usize {
 /// Why a task that climbs from `base` is on this rung: it has climbed, or it cannot.
 fn climbing(question: &ModelQuestion<'_>, rung: usize, base: usize) -> String {
     let failures = question.failures;
-    let last = question.tries.last().map(|last| last.model.as_str());
+    let last = question.failed_attempts.last().map(|last| last.model.as_str());
     let stays = last.is_some() && last == question.ladder.get(rung).map(String::as_str);
     let top = rung + 1 >= question.ladder.len();
     let plural =
@@ -213,9 +211,9 @@ pub(super) mod tests {
 
     /// The courses of failures of which nothing is known.
     fn blind(failures: u32) -> (&'static [FailedAttempt], &'static FailureTrend) {
-        let tries: &[FailedAttempt] =
+        let failed_attempts: &[FailedAttempt] =
             Box::leak(vec![FailedAttempt::default(); failures as usize].into_boxed_slice());
-        (tries, Box::leak(Box::new(failure_trend(tries, &Policy::default()))))
+        (failed_attempts, Box::leak(Box::new(failure_trend(failed_attempts, &Policy::default()))))
     }
 
     pub(in super::super) fn question<'a>(
@@ -223,10 +221,10 @@ pub(super) mod tests {
         strategy: Strategy,
         failures: u32,
     ) -> ModelQuestion<'a> {
-        let (tries, trend) = blind(failures);
+        let (failed_attempts, trend) = blind(failures);
         ModelQuestion {
             trend,
-            tries,
+            failed_attempts,
             agent: "claude",
             ladder,
             strategy,
@@ -308,12 +306,12 @@ pub(super) mod tests {
     #[test]
     fn str_02_climbing_goes_on_from_where_the_first_attempt_stood() {
         let ladder = ladder();
-        let tries = vec![FailedAttempt { model: "haiku".into(), ..FailedAttempt::default() }; 3];
+        let failed_attempts = vec![FailedAttempt { model: "haiku".into(), ..FailedAttempt::default() }; 3];
         let story: Vec<ModelChoice> = (1..=3)
             .map(|failures| {
-                let trend = failure_trend(&tries[..failures], &Policy::default());
+                let trend = failure_trend(&failed_attempts[..failures], &Policy::default());
                 let mut q = question(&ladder, Strategy::CostOptimized, failures as u32);
-                (q.tries, q.trend) = (&tries[..failures], &trend);
+                (q.failed_attempts, q.trend) = (&failed_attempts[..failures], &trend);
                 choice(&q)
             })
             .collect();
@@ -325,14 +323,14 @@ pub(super) mod tests {
     #[test]
     fn str_02_a_model_given_for_one_attempt_is_not_where_climbing_goes_on_from() {
         let ladder = ladder();
-        let tries = [FailedAttempt {
+        let failed_attempts = [FailedAttempt {
             model: "opus".into(),
             chosen_by: ChosenBy::CommandLine,
             ..FailedAttempt::default()
         }];
-        let trend = failure_trend(&tries, &Policy::default());
+        let trend = failure_trend(&failed_attempts, &Policy::default());
         let mut q = question(&ladder, Strategy::CostOptimized, 1);
-        (q.tries, q.trend) = (&tries, &trend);
+        (q.failed_attempts, q.trend) = (&failed_attempts, &trend);
         let chosen = choice(&q);
         assert_eq!(chosen.model, "sonnet");
         assert_eq!(chosen.rationale, "default, cost-optimized strategy");
@@ -341,13 +339,13 @@ pub(super) mod tests {
     #[test]
     fn str_02_after_a_hint_upwards_the_default_does_not_step_down() {
         let ladder = ladder();
-        let tries = [
+        let failed_attempts = [
             FailedAttempt { model: "sonnet".into(), ..FailedAttempt::default() },
             FailedAttempt { model: "opus".into(), chosen_by: ChosenBy::Hint, ..FailedAttempt::default() },
         ];
         let trend = FailureTrend { failures: 2, ..FailureTrend::default() };
         let mut q = question(&ladder, Strategy::CostOptimized, 2);
-        (q.tries, q.trend) = (&tries, &trend);
+        (q.failed_attempts, q.trend) = (&failed_attempts, &trend);
         let chosen = choice(&q);
         assert_eq!(chosen.model, "opus");
         assert_eq!(chosen.rationale, "suggested by an earlier attempt");
@@ -356,19 +354,19 @@ pub(super) mod tests {
     #[test]
     fn loop_04_at_the_top_of_the_ladder_it_stays_and_says_what_led_there() {
         let ladder = ladder();
-        let tries = ["sonnet", "sonnet", "opus", "opus"]
+        let failed_attempts = ["sonnet", "sonnet", "opus", "opus"]
             .map(|model| FailedAttempt { model: model.into(), ..FailedAttempt::default() });
-        let trend = failure_trend(&tries, &Policy::default());
+        let trend = failure_trend(&failed_attempts, &Policy::default());
         let mut q = question(&ladder, Strategy::CostOptimized, 4);
-        (q.tries, q.trend) = (&tries, &trend);
+        (q.failed_attempts, q.trend) = (&failed_attempts, &trend);
         let chosen = choice(&q);
         assert_eq!(chosen.model, "opus");
         assert_eq!(chosen.rationale, "escalated after 4 consecutive failures");
         let one = &ladder[..1];
-        let tries =
+        let failed_attempts =
             ["haiku"; 4].map(|model| FailedAttempt { model: model.into(), ..FailedAttempt::default() });
         q.ladder = one;
-        q.tries = &tries;
+        q.failed_attempts = &failed_attempts;
         assert_eq!(
             choice(&q).rationale,
             "already the strongest model, after 4 consecutive failures",

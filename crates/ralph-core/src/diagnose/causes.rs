@@ -1,8 +1,7 @@
 //! What kind of error a text reports, and causes outside the code, both known by what programs say about them.
 
-use std::fmt;
-
 use super::shapes::is_file;
+use crate::model::names;
 use crate::text::{Pattern, Table};
 
 /// Longer ones are not names of programs, packages or hosts.
@@ -123,23 +122,25 @@ fn name(word: &str) -> Option<String> {
     is_name.then(|| word.to_owned())
 }
 
-/// A kind of error. Displays as it stands in a commit message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
-    /// Something that should be on disk is not.
-    MissingFile,
-    Syntax,
-    Type,
-    Permission,
-    Timeout,
-    /// A package or program that others need is missing or does not fit.
-    Dependency,
-    TestFailure,
-    Build,
-    /// It runs, but does the wrong thing.
-    Logic,
-    /// None of these, or not known.
-    Other,
+names! {
+    /// A kind of error, as it stands in a commit message.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ErrorKind {
+        /// Something that should be on disk is not.
+        MissingFile => "missing file",
+        Syntax => "syntax",
+        Type => "type",
+        Permission => "permission",
+        Timeout => "timeout",
+        /// A package or program that others need is missing or does not fit.
+        Dependency => "dependency",
+        TestFailure => "test failure",
+        Build => "build",
+        /// It runs, but does the wrong thing.
+        Logic => "logic",
+        /// None of these, or not known.
+        Other => "error",
+    }
 }
 
 /// What names a cause, before what only names the step that failed. Whole words count: `setTimeout` is no timeout.
@@ -201,37 +202,16 @@ static KINDS: Table<ErrorKind> = Table::new(&[
     ),
 ]);
 
-/// Each kind as it stands in a commit message, and as a report's category names it.
-const NAMES: [(ErrorKind, &str, &str); 10] = [
-    (ErrorKind::MissingFile, "missing file", "missing_file"),
-    (ErrorKind::Syntax, "syntax", "syntax_error"),
-    (ErrorKind::Type, "type", "type_error"),
-    (ErrorKind::Permission, "permission", "permission"),
-    (ErrorKind::Timeout, "timeout", "timeout"),
-    (ErrorKind::Dependency, "dependency", "dependency_error"),
-    (ErrorKind::TestFailure, "test failure", "test_failure"),
-    (ErrorKind::Build, "build", "build_error"),
-    (ErrorKind::Logic, "logic", "logic_error"),
-    (ErrorKind::Other, "error", ""),
-];
-
 impl ErrorKind {
     pub(super) fn in_text(text: &str) -> Option<Self> {
         let found = KINDS.matches(text);
         found.first().map(|(kind, _)| *kind)
     }
 
+    /// The kind that a report's category names: `missing_file`, `syntax_error`.
     pub(crate) fn of_category(category: &str) -> Option<Self> {
-        let category = category.trim();
-        let is_named = |name: &str| !name.is_empty() && name.eq_ignore_ascii_case(category);
-        NAMES.iter().find(|(.., name)| is_named(name)).map(|(kind, ..)| *kind)
-    }
-}
-
-impl fmt::Display for ErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(kind, ..)| kind == self);
-        f.pad(name.map_or("error", |(_, name, _)| name))
+        let name = category.trim().to_ascii_lowercase().replace('_', " ");
+        Self::parse(name.strip_suffix(" error").unwrap_or(&name)).filter(|kind| *kind != Self::Other)
     }
 }
 

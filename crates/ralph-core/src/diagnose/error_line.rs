@@ -226,9 +226,7 @@ impl ErrorLine {
     }
 
     fn offer(&mut self, rank: Rank, line: &str) {
-        let Some(slot) = self.best.get_mut(rank as usize) else {
-            return;
-        };
+        let Some(slot) = self.best.get_mut(rank as usize) else { return };
         if slot.is_none() || !rank.first_counts() {
             *slot =
                 Some(LineInContext { line: line.to_owned(), before: self.recent.clone(), after: Vec::new() });
@@ -309,9 +307,7 @@ impl Python {
             self.traceback = Some(indent);
             return true;
         }
-        let Some(begin) = self.traceback else {
-            return false;
-        };
+        let Some(begin) = self.traceback else { return false };
         if indent <= begin && !text.is_empty() {
             self.traceback = None;
             if self.headed < 2 || !self.has_ended {

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use regex::Captures;
 
 use super::shapes::insert_bounded;
+use crate::model::names;
 use crate::text::{Pattern, group};
 
 /// Which way of reading made a fingerprint. It counts up whenever the same output would give another one, because
@@ -43,23 +44,14 @@ pub struct Fingerprint {
     pub evidence: Vec<String>,
 }
 
-/// What a coarse fingerprint is made from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    Tests,
-    /// Compiler code, file name and symbol.
-    Compiler,
-    Lines,
-}
-
-impl Kind {
-    /// The word for it in output and JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tests => "tests",
-            Self::Compiler => "compiler",
-            Self::Lines => "lines",
-        }
+names! {
+    /// What a coarse fingerprint is made from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Kind {
+        Tests => "tests",
+        /// Compiler code, file name and symbol.
+        Compiler => "compiler",
+        Lines => "lines",
     }
 }
 

@@ -170,9 +170,7 @@ impl Messages {
 
     /// A line of pytest's short summary: `FAILED a.py::t - message`.
     pub(super) fn summarize(&mut self, line: &str, message: &str) {
-        let Some((name, text)) = explained(message) else {
-            return;
-        };
+        let Some((name, text)) = explained(message) else { return };
         match text.strip_suffix("...") {
             // How much of an assertion is left depends on its values.
             Some(_) if text.starts_with("assert ") => keep(&mut self.cut, entry(name, "assert")),

@@ -270,9 +270,7 @@ impl Runners {
         let timed = || untimed(name).len() < name.trim_end().len();
         match form {
             Test(source, reading) => {
-                let Some(id) = id_of(source, found) else {
-                    return false;
-                };
+                let Some(id) = id_of(source, found) else { return false };
                 self.add(source, untimed(&id));
                 return reading != Reading::Nothing && self.begin(name, reading);
             }

@@ -64,9 +64,7 @@ pub(super) fn place(line: &str) -> Option<Place<'_>> {
     while rest.starts_with(|c: char| c.is_ascii_digit()) {
         numbers += 1;
         rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        let Some(next) = rest.strip_prefix([':', ',']) else {
-            break;
-        };
+        let Some(next) = rest.strip_prefix([':', ',']) else { break };
         rest = next;
     }
     let rest = rest.strip_prefix(')').map_or(rest, |r| r.strip_prefix(':').unwrap_or(r));
@@ -121,9 +119,7 @@ pub(super) fn is_file(path: &str) -> bool {
     if FILE_NAMES.contains(&name) {
         return true;
     }
-    let Some((stem, ending)) = name.rsplit_once('.') else {
-        return false;
-    };
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
     let known = ENDINGS.iter().any(|own| own.eq_ignore_ascii_case(ending));
     // With a directory before it a name of any type is a file.
     let pathlike = path.contains('/')

@@ -8,10 +8,9 @@ use super::run_context::RunContext;
 use super::run_end::{EngineError, Result};
 use super::state_md::StateMd;
 use crate::agent::{
-    self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault,
-    LaunchRequest, LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
+    self, Activity, Agent, AttemptLog, EndSignal, Ending, Fault, LaunchRequest, ProcessLimits, ReadSession,
+    SessionReader, Stop, Stream, Watch,
 };
-use crate::diagnose::error_line;
 use crate::event::EventKind;
 use crate::evidence::Session;
 use crate::files::unguessable;
@@ -20,11 +19,7 @@ use crate::model::Task;
 use crate::project::{LOGS, RALPH_DIR};
 use crate::signals::{self, Completion};
 use crate::store::Claimed;
-use crate::text::mask_secrets;
 
-/// How much of the beginning and of the end of standard error is searched for the error of a crash.
-const ERRORS_HEAD: usize = 16 * 1024;
-const ERRORS_TAIL: usize = 64 * 1024;
 /// An agent that stops by itself after this share of its budget has obeyed it.
 const OBEYED_SHARE: f64 = 0.9;
 /// Displays get no more than this many activities.
@@ -46,7 +41,7 @@ impl Run<'_> {
         let launch = agent.launch(&LaunchRequest {
             task_id: &task.id,
             task_key: task.key.as_ref().map(|key| key.as_str()),
-            attempt: claimed.tries.counted + 1,
+            attempt: claimed.attempts.counted + 1,
             model,
             run_id: &run.id,
             project_root: run.project.root(),
@@ -69,42 +64,22 @@ impl Run<'_> {
             state_md: &mut self.state_md,
             agent,
             task,
-            log,
-            lines: LineSplitter::new(agent::LINE_LIMIT),
-            parser: agent.parser(),
-            errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
+            reader: SessionReader::new(agent, model, log, budget_usd),
             shown: None,
             concluded: false,
-            price: agent.price(Some(model), None),
-            budget_usd,
         };
         let ended = agent::run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut live);
-        let LiveSession { run, log, mut lines, mut parser, errors, .. } = live;
+        let LiveSession { run, reader, .. } = live;
         run.return_guard(guard)?;
-        let (mut stop, report) = match ended {
-            Ok(ended) => {
-                lines.finish(|line, complete| {
-                    parser.line(line, complete);
-                });
-                if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
-                    parser.stderr_error(&line);
-                }
-                if let Some(error) = log.error() {
-                    let path = log.path().display();
-                    run.warn(format!("the log {path} is incomplete: {error}"))?;
-                }
-                if ended.left_overs > 0 {
-                    let plural = if ended.left_overs == 1 { "" } else { "es" };
-                    run.warn(format!("killed {} process{plural} the agent left running", ended.left_overs))?;
-                }
-                (ended.stop, parser.finish(ended.exit))
-            }
-            Err(error) => {
-                let message = error.to_string();
-                let ending = Ending::Faulted { fault: Fault::Spawn, message, resets_at: None };
-                (Stop::Exited, AgentReport { ending, ..parser.finish(Exit::Code(-1)) })
-            }
-        };
+        let ReadSession { mut stop, left_overs, report, log, .. } = reader.finish(ended);
+        if let Some(error) = log.error() {
+            let path = log.path().display();
+            run.warn(format!("the log {path} is incomplete: {error}"))?;
+        }
+        if left_overs > 0 {
+            let plural = if left_overs == 1 { "" } else { "es" };
+            run.warn(format!("killed {left_overs} process{plural} the agent left running"))?;
+        }
         let signals = signals::parse(&report.result_text, &signal_scope(task, agent.ladder()));
         // The agent obeyed the budget it was given. A cap of its own settings, far below what is left, is a limit of one
         // session.
@@ -132,34 +107,17 @@ struct LiveSession<'s, 'a> {
     state_md: &'s mut StateMd,
     agent: &'s Agent,
     task: &'s Task,
-    log: AttemptLog,
-    lines: LineSplitter,
-    parser: Box<dyn StreamParser>,
-    /// Standard error, which explains a crash.
-    errors: BoundedText,
+    reader: SessionReader,
     shown: Option<Instant>,
     /// The agent has given its result, with a completion signal in it.
     concluded: bool,
-    /// What the model costs, where that is known.
-    price: Option<Price>,
-    budget_usd: Option<f64>,
 }
 
 impl Watch for LiveSession<'_, '_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
-        self.log.write(stream, chunk);
-        if stream == Stream::Err {
-            self.errors.push(chunk);
-            return;
-        }
         let mut latest: Option<Activity> = None;
-        let parser = &mut self.parser;
-        self.lines.push(chunk, |line, complete| {
-            if let Some(activity) = parser.line(line, complete) {
-                latest = Some(activity);
-            }
-        });
-        self.concluded = parser.conclusion().is_some_and(|text| {
+        self.reader.read(stream, chunk, |activity| latest = Some(activity));
+        self.concluded = self.reader.conclusion().is_some_and(|text| {
             let scope = signal_scope(self.task, self.agent.ladder());
             signals::parse(text, &scope).completion != Completion::Absent
         });
@@ -185,10 +143,7 @@ impl Watch for LiveSession<'_, '_> {
     }
 
     fn is_over_budget(&self) -> bool {
-        match (self.parser.cost_so_far(self.price.as_ref()), self.budget_usd) {
-            (Some(cost), Some(budget)) => cost > budget && !self.concluded,
-            _ => false,
-        }
+        self.reader.is_over_budget() && !self.concluded
     }
 }
 
@@ -222,9 +177,7 @@ impl Logs {
 /// What an agent put in the place of the directory of logs is moved aside, and no log is written through it. What a link
 /// leads to is not touched.
 fn restore_directory(run: &mut RunContext<'_>) -> Result {
-    let Ok(dir) = run.ralph_dir() else {
-        return Ok(());
-    };
+    let Ok(dir) = run.ralph_dir() else { return Ok(()) };
     let logs = dir.join(LOGS);
     if !logs.is_symlink() && (logs.is_dir() || !logs.exists()) {
         return Ok(());

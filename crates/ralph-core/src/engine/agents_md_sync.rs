@@ -93,9 +93,7 @@ impl AgentsMd {
 
     /// Brings the file and the database together. A file that cannot be read or written is told of and stops nothing.
     pub(super) fn sync(&mut self, run: &mut RunContext<'_>, branch: Option<String>, by: WrittenBy) -> Result {
-        let Some(path) = path_in(run) else {
-            return Ok(());
-        };
+        let Some(path) = path_in(run) else { return Ok(()) };
         if by == WrittenBy::Person && self.seen == Some(stamp(&path)) {
             return Ok(());
         }

@@ -105,10 +105,10 @@ impl Run<'_> {
                 return Ok(None);
             }
         };
-        let log_name = attempt_name(task.id.as_str(), claimed.tries.recorded + 1, run.id.as_str());
+        let log_name = attempt_name(task.id.as_str(), claimed.attempts.recorded + 1, run.id.as_str());
         let started = run.event(EventKind::AttemptStarted {
             task: TaskRef::from(task),
-            attempt: claimed.tries.counted + 1,
+            attempt: claimed.attempts.counted + 1,
             iteration: run.attempts + 1,
             agent: self.team.agent().name().to_owned(),
             choice: prompt.choice.clone(),
@@ -147,7 +147,7 @@ impl Run<'_> {
         // What changed since the last attempt was not this one's doing; a fault is told by the call that meets it.
         let _ = self.tree.git.as_ref().map(Git::program_changes);
         self.protection.keep(run, self.tree.git.as_ref(), claimed)?;
-        let number = claimed.tries.recorded + 1;
+        let number = claimed.attempts.recorded + 1;
         let tree = self.tree.before_attempt(run, &claimed.task.id, number)?;
         // Before the attempt begins: one that cannot be logged is not made.
         let log = self.logs.open(run, &ready.log_name)?;

@@ -85,10 +85,8 @@ impl AttemptResult {
 
     /// The task's failures in a row with this one, if it is one.
     fn failures(&self) -> Vec<FailedAttempt> {
-        let Some(prompt) = &self.prompt else {
-            return Vec::new();
-        };
-        let mut failures = prompt.tries.clone();
+        let Some(prompt) = &self.prompt else { return Vec::new() };
+        let mut failures = prompt.failed_attempts.clone();
         failures.extend(self.report.is_some().then(|| failed_attempt(&self.attempt)));
         failures
     }
@@ -152,8 +150,8 @@ impl Run<'_> {
         let (task, policy) = (&claimed.task, &run.settings.policy);
         result.attempt.run_id = Some(run.id.clone());
         result.attempt.worker = Some(run.worker.to_owned());
-        result.attempt.attempt = claimed.tries.counted + 1;
-        result.attempt.attempt_number = claimed.tries.recorded + 1;
+        result.attempt.attempt = claimed.attempts.counted + 1;
+        result.attempt.attempt_number = claimed.attempts.recorded + 1;
         result.attempt.duration_ms = millis(run.clock.now().since(result.attempt.started_at));
         let failures = result.failures();
         let why = why_blocked(&result);

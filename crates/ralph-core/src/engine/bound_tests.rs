@@ -612,7 +612,7 @@ fn hopeless_tasks_are_forgiven_once_however_many_others_succeed() {
     let counts = store.counts().unwrap();
     assert_eq!((counts.done, counts.blocked), (40, 20));
     for task in store.tasks(Some(Status::Blocked)).unwrap() {
-        let counted = store.tries(&task.id).unwrap().counted;
+        let counted = store.attempt_counts(&task.id).unwrap().counted;
         assert!((5..=10).contains(&counted), "{counted}");
     }
 }

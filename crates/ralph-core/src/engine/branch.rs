@@ -48,9 +48,7 @@ impl WorkTree {
 
     /// Stops the run where the tree cannot be brought back to its branch: nothing more is put onto another.
     pub(super) fn stop_if_astray(&self, returned: Returned) -> Result {
-        let Returned::Astray(why) = returned else {
-            return Ok(());
-        };
+        let Returned::Astray(why) = returned else { return Ok(()) };
         self.check_fault()?;
         Err(StopRun::error(why).with_hint("switch back to that branch, then `ralph run` again").into())
     }
@@ -67,9 +65,7 @@ impl WorkTree {
         let Some(branch) = branch.filter(|branch| present.as_deref() != Some(branch)) else {
             return Ok(Returned::Stayed);
         };
-        let Some(git) = self.git_alone(run)? else {
-            return Ok(Returned::Stayed);
-        };
+        let Some(git) = self.git_alone(run)? else { return Ok(Returned::Stayed) };
         let present = present.unwrap_or_else(|| "no branch".to_owned());
         let returned = git.return_to(branch);
         self.latest = None;
@@ -140,9 +136,7 @@ impl WorkTree {
 
     /// After an attempt: a merge or the like that it began and did not finish is ended. `name` is that of what is saved.
     pub(super) fn end_unfinished(&mut self, run: &mut RunContext<'_>, name: &str) -> Result {
-        let (Some(unfinished), Some(git)) = (self.unfinished(run)?, &self.git) else {
-            return Ok(());
-        };
+        let (Some(unfinished), Some(git)) = (self.unfinished(run)?, &self.git) else { return Ok(()) };
         self.latest = None;
         let mut told = format!("the attempt left {unfinished} in progress; Ralph aborted it");
         if unfinished == Unfinished::Rebase {
@@ -163,9 +157,7 @@ impl WorkTree {
 
     /// At the start: what killed runs left in git's directory goes, and states they kept are named.
     pub(super) fn tidy(&self, run: &mut RunContext<'_>) -> Result {
-        let Some(git) = self.git_alone(run)? else {
-            return Ok(());
-        };
+        let Some(git) = self.git_alone(run)? else { return Ok(()) };
         let store = &*run.store;
         // Work trees of one repository share its references: those of other projects are theirs.
         let is_ours = |name: &str| store.task(task_of(name)).is_ok();

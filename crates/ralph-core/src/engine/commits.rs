@@ -100,9 +100,7 @@ impl WorkTree {
         name: &str,
         tree: Option<&Snapshot>,
     ) -> Result<Option<Kept>> {
-        let (Some(_), Some(git)) = (self.settings.rollback, &self.git) else {
-            return Ok(None);
-        };
+        let (Some(_), Some(git)) = (self.settings.rollback, &self.git) else { return Ok(None) };
         match git.keep(name, tree) {
             Ok(kept) => Ok(Some(kept)),
             Err(error) => {

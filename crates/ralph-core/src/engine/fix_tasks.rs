@@ -87,9 +87,7 @@ pub(super) fn attempts_used_up(
     let failures = store.failures(&task.id)?;
     let report = failures.last().and_then(|failure| failure.report.as_ref());
     let last = report.map(|report| text::one_line(&report.why_it_failed, 300));
-    let Some(reason) = policy.used_up(used, family.lineage.root(), last.as_deref()) else {
-        return Ok(None);
-    };
+    let Some(reason) = policy.used_up(used, family.lineage.root(), last.as_deref()) else { return Ok(None) };
     let end = family.end(task, reason.clone(), last.unwrap_or_default(), FinalState::MaxLimit);
     Ok(Some((reason, Some(end).filter(|_| !family.is_alone()))))
 }

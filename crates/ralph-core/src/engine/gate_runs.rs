@@ -47,7 +47,7 @@ impl Gates {
     /// afterwards; people should know. Where a green gate can stand for a signal, it is run before every attempt.
     pub(super) fn precheck(&self, run: &mut RunContext<'_>, claimed: &Claimed) -> Result<Option<GateResult>> {
         let settings = &run.settings.gate;
-        let is_first = claimed.tries.counted == 0;
+        let is_first = claimed.attempts.counted == 0;
         let wanted = settings.accept_green || (settings.precheck && is_first);
         let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
             return Ok(None);

@@ -14,17 +14,14 @@ impl RunContext<'_> {
     /// Runs the hook before something; a failing one may end the run.
     pub(super) fn hook_before(&mut self, point: HookPoint, event: &RunEvent) -> Result {
         let told = self.interrupt.clone();
-        let Err(why) = self.hook(point, event, &told, |_| {})? else {
-            return Ok(());
-        };
+        let Err(why) = self.hook(point, event, &told, |_| {})? else { return Ok(()) };
         let interrupted = self.interrupt.first().is_some();
         if interrupted || !self.settings.hooks.veto {
             return self.tell(EventKind::HookFailed { hook: point, message: why });
         }
         // The end of the run says it.
-        let name = point.name();
-        let reason = format!("the {name} hook vetoed the run: {why}");
-        let hint = format!("fix [hooks] {name} in .ralph.toml, or set veto = false there");
+        let reason = format!("the {point} hook vetoed the run: {why}");
+        let hint = format!("fix [hooks] {point} in .ralph.toml, or set veto = false there");
         Err(StopRun::new(RunExit::Aborted, reason).with_hint(hint).into())
     }
 
@@ -48,9 +45,7 @@ impl RunContext<'_> {
         mut while_running: impl FnMut(Instant),
     ) -> Result<Result<(), String>> {
         let settings = self.settings;
-        let Some(command) = settings.hooks.at(point) else {
-            return Ok(Ok(()));
-        };
+        let Some(command) = settings.hooks.at(point) else { return Ok(Ok(())) };
         let call = HookCall {
             point,
             command,

@@ -200,9 +200,7 @@ impl LostAttempts<'_> {
 
     /// The commit that an attempt was about to make when its process died, if it was made.
     fn committed(&self, claim: &Claim) -> Result<Result<Option<GitRecord>, GitError>, StoreError> {
-        let Some(intent) = self.store.commit_intent(&claim.task_id)? else {
-            return Ok(Ok(None));
-        };
+        let Some(intent) = self.store.commit_intent(&claim.task_id)? else { return Ok(Ok(None)) };
         // The project may have been moved since.
         let dir = claim.attempt.work_dir.as_ref().map(Path::new).filter(|dir| dir.is_dir());
         let dir = dir.unwrap_or(self.fix_policy.project.root());
@@ -230,9 +228,7 @@ impl LostAttempts<'_> {
 
     /// What the log of a lost attempt says, and when it was last written to.
     fn read_lost_log(&self, claim: &Claim) -> (Option<AgentReport>, Option<Timestamp>) {
-        let Some(path) = &claim.attempt.log_path else {
-            return (None, None);
-        };
+        let Some(path) = &claim.attempt.log_path else { return (None, None) };
         let Ok((dir, name)) = LogDir::of_record(self.fix_policy.project.root(), path) else {
             return (None, None);
         };
@@ -273,9 +269,7 @@ impl RunContext<'_> {
         let undecided = recorded.undecided.into_iter();
         // The loop sees the signal itself.
         let mut faults = undecided.filter(|(_, error)| !matches!(error, GitError::Interrupted));
-        let Some((name, error)) = faults.next() else {
-            return Ok(());
-        };
+        let Some((name, error)) = faults.next() else { return Ok(()) };
         let reason = format!(
             "Ralph crashed while committing the work of {name}, and git cannot tell whether the commit \
              was made: {error}"

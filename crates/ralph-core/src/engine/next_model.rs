@@ -15,10 +15,10 @@ impl Prompter<'_> {
     /// The model of a task's next attempt, or that a person should be asked instead.
     pub fn decision(&self, task: &Task, metrics: &TaskMetrics) -> Result<Decision, PromptError> {
         let failures = self.store.failures(&task.id)?;
-        let tries = failed_tries(in_a_row(&failures, metrics));
+        let failed_attempts = failed_attempts(in_a_row(&failures, metrics));
         let asked = agents_attempts(&failures, metrics);
         let inherited = self.inherited(task)?;
-        Ok(self.decide(task, metrics, asked, &inherited, &tries)?.0)
+        Ok(self.decide(task, metrics, asked, &inherited, &failed_attempts)?.0)
     }
 
     /// The failures in a row of the tasks that this one is to fix, those of the chain's root first. None for a task that
@@ -27,7 +27,7 @@ impl Prompter<'_> {
         let mut inherited = Vec::new();
         for above in self.store.fix_family(&task.id)?.chain.iter().skip(1).rev() {
             let (failures, metrics) = (self.store.failures(above)?, self.store.metrics(above)?);
-            inherited.extend(failed_tries(in_a_row(&failures, &metrics)));
+            inherited.extend(failed_attempts(in_a_row(&failures, &metrics)));
         }
         Ok(inherited)
     }
@@ -59,7 +59,7 @@ impl Prompter<'_> {
             difficulty: metrics.difficulty,
             attempts,
             failures: metrics.consecutive_failures.saturating_add(above),
-            tries: &chain,
+            failed_attempts: &chain,
             trend: &trend,
             neighbours: &[],
             recent: Recent::default(),
@@ -80,7 +80,7 @@ impl Prompter<'_> {
             adaptive: AdaptiveInputs { beliefs: experience.beliefs.as_ref(), ..bare.adaptive },
             ..bare
         };
-        let alone = ModelQuestion { tries: own, ..question.clone() };
+        let alone = ModelQuestion { failed_attempts: own, ..question.clone() };
         Ok((choose_model(&question), task_view(&alone)))
     }
 }
@@ -131,7 +131,7 @@ pub(super) fn agents_attempts(failures: &[PastFailure], metrics: &TaskMetrics) -
 }
 
 /// What agents' failures show; a parent's own gate is no agent's.
-pub(super) fn failed_tries(failures: &[PastFailure]) -> Vec<FailedAttempt> {
+pub(super) fn failed_attempts(failures: &[PastFailure]) -> Vec<FailedAttempt> {
     let attempts = failures.iter().map(|failure| &failure.attempt);
     let by_agents = attempts.filter(|attempt| attempt.model != NO_MODEL);
     by_agents.map(failed_attempt).collect()

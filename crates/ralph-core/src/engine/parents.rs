@@ -17,9 +17,7 @@ impl Run<'_> {
     pub(super) fn settle_parents(&mut self) -> Result<u32> {
         let mut settled = 0;
         while self.context.interrupt.first().is_none() {
-            let Some(claimed) = self.context.claim(Purpose::ParentGate)? else {
-                break;
-            };
+            let Some(claimed) = self.context.claim(Purpose::ParentGate)? else { break };
             let result = self.settle_parent(&claimed);
             self.context.unless_moved(result)?;
             settled += 1;

@@ -6,7 +6,7 @@ use crate::event::{EventKind, TaskRef};
 use crate::evidence::Verdict;
 use crate::model::{Outcome, Task};
 use crate::plan::command::is_command;
-use crate::signals::plan_change::{PlanTask, RequestingTask, judge};
+use crate::signals::plan_change::{PlanTask, RequestingTask, plan_changes};
 use crate::signals::{ChangeKind, plan_requests};
 use crate::store::{Claimed, PlanChange};
 
@@ -68,5 +68,5 @@ pub(super) fn requested_changes(
         },
         can_run: &|command| is_command(command, &|word| crate::plan::import::can_run(root, word)),
     };
-    Ok(judge(requests, &from))
+    Ok(plan_changes(requests, &from))
 }

@@ -87,7 +87,7 @@ fn digest_of(path: &Path) -> Option<String> {
 }
 
 impl PlanFiles {
-    /// At the start: what killed runs left is put right, what people changed is taken in, and all of it is shown.
+    /// At the start: what killed runs left is fixed, what people changed is taken in, and all of it is shown.
     pub(super) fn open(&mut self, run: &mut RunContext<'_>) -> Result {
         let sources = run.store.sources()?.into_iter();
         let written = sources.filter_map(|source| Some((Format::parse(&source.format)?, source)));
@@ -222,9 +222,7 @@ impl PlanFiles {
         })?;
         // Before it is noted: what a kill leaves of a swap may be put back, and is then drawn anew.
         known.unsettled = edited.swap.done()? == Cleared::StillOpen;
-        let Some(shown) = edited.note else {
-            return Ok(None);
-        };
+        let Some(shown) = edited.note else { return Ok(None) };
         let digest = quick_digest(&edited.text);
         // A tick moves no other box.
         known.places = known

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::RunSettings;
-use super::next_model::{agents_attempts, failed_tries, in_a_row};
+use super::next_model::{agents_attempts, failed_attempts, in_a_row};
 use super::protection::protection;
 use crate::adaptive::TaskView;
 use crate::agent::Agent;
@@ -41,7 +41,7 @@ pub struct Prompt {
     /// The task as the choice of the model saw it.
     pub view: TaskView,
     /// Its failures in a row so far.
-    pub tries: Vec<FailedAttempt>,
+    pub failed_attempts: Vec<FailedAttempt>,
     /// Those of the tasks that it is to fix, before its own: models escalate along the whole chain.
     pub inherited: Vec<FailedAttempt>,
     pub rules: String,
@@ -133,11 +133,11 @@ impl Prompter<'_> {
         rates: RunRates,
     ) -> Result<Prompt, PromptError> {
         let failures = self.store.failures(&task.id)?;
-        let tries = failed_tries(in_a_row(&failures, metrics));
-        let trend = failure_trend(&tries, &self.settings.policy);
+        let failed_attempts = failed_attempts(in_a_row(&failures, metrics));
+        let trend = failure_trend(&failed_attempts, &self.settings.policy);
         let asked = agents_attempts(&failures, metrics);
         let inherited = self.inherited(task)?;
-        let (decision, view) = self.decide(task, metrics, asked, &inherited, &tries)?;
+        let (decision, view) = self.decide(task, metrics, asked, &inherited, &failed_attempts)?;
         let choice = decision.choice;
         let further_lines =
             stuck_advice(&trend, approaches(in_a_row(&failures, metrics)).iter().map(String::as_str));
@@ -184,7 +184,7 @@ impl Prompter<'_> {
             choice,
             ask_human: decision.ask_human,
             view,
-            tries,
+            failed_attempts,
             inherited,
             rules,
             task: task_part,

@@ -76,7 +76,7 @@ impl FileProtection {
         if self.rules.is_empty() {
             return Ok(Ok(None));
         }
-        let attempt = format!("{:03}", claimed.tries.recorded + 1);
+        let attempt = format!("{:03}", claimed.attempts.recorded + 1);
         let done = put_back(run, id, &attempt, &self.kept);
         if done.is_err() {
             return Ok(done);

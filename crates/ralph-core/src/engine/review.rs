@@ -110,14 +110,14 @@ impl Run<'_> {
         let budget_usd = self.budgets.rest(run, &task.id)?;
         let model = run.settings.review.model.clone().or_else(|| agent.ladder().last().cloned());
         let model = model.unwrap_or_else(|| agent.name().to_owned());
-        let attempt = claimed.tries.recorded + 1;
+        let attempt = claimed.attempts.recorded + 1;
         let (run_id, interrupt) = (run.id.clone(), run.interrupt.clone());
         let log_name = attempt_name(&format!("review-{}", task.id), attempt, run.id.as_str());
         let log = self.logs.open(run, &log_name)?;
         let request = LaunchRequest {
             task_id: &task.id,
             task_key: task.key.as_ref().map(|key| key.as_str()),
-            attempt: claimed.tries.counted + 1,
+            attempt: claimed.attempts.counted + 1,
             model: &model,
             run_id: &run_id,
             project_root: run.project.root(),
@@ -132,7 +132,7 @@ impl Run<'_> {
             kind: SessionKind::Review,
             goal: task.title.clone(),
             task_id: Some(task.id.clone()),
-            attempt: claimed.tries.counted + 1,
+            attempt: claimed.attempts.counted + 1,
             run_id: run.id.clone(),
             agent: agent.name().to_owned(),
             model: model.clone(),

@@ -204,9 +204,7 @@ impl<'a> Run<'a> {
 
     /// One attempt on a claimed task, stage by stage.
     fn attempt(&mut self, claimed: &Claimed) -> Result {
-        let Some(ready) = self.prepare(claimed)? else {
-            return Ok(());
-        };
+        let Some(ready) = self.prepare(claimed)? else { return Ok(()) };
         let (begun, log) = self.begin(claimed, &ready)?;
         self.context.attempt_under_way = true;
         let worked = self.call_agent(claimed, &ready.prompt, log).and_then(|session| {

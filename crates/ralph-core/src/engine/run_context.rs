@@ -356,9 +356,7 @@ impl RunContext<'_> {
 
     /// Stops after a signal, which `ralph stop` sends too.
     pub(super) fn check_signal(&self) -> Result {
-        let Some(signal) = self.interrupt.first() else {
-            return Ok(());
-        };
+        let Some(signal) = self.interrupt.first() else { return Ok(()) };
         let asked = self.store.stop_was_sent(&self.id)?;
         let reason = match (self.interrupt.hung_up(), asked, signal) {
             (true, _, _) => "interrupted: the terminal was closed",

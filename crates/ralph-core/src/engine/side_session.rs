@@ -5,18 +5,14 @@ use std::time::Duration;
 
 use super::RunSettings;
 use crate::agent::{
-    self, Activity, Agent, AgentReport, AttemptLog, BoundedText, EndSignal, Ending, Exit, Fault, Guard,
-    Interrupt, LaunchRequest, LineSplitter, Price, ProcessLimits, Stop, Stream, StreamParser, Watch,
+    self, Activity, Agent, AgentReport, AttemptLog, EndSignal, Ending, Exit, Fault, Guard, Interrupt,
+    LaunchRequest, ProcessLimits, ReadSession, SessionReader, Stop, Stream, Watch,
 };
 use crate::decide::error_type_of;
-use crate::diagnose::error_line;
 use crate::git::{Git, GitError, Kept, RollbackMode};
 use crate::model::{AttemptCost, ErrorType, Outcome};
 use crate::store::SideSession;
 use crate::text::mask_secrets;
-
-const ERRORS_HEAD: usize = 16 * 1024;
-const ERRORS_TAIL: usize = 64 * 1024;
 
 /// Who is asked, and with what.
 pub(super) struct Question<'q> {
@@ -51,46 +47,25 @@ impl Question<'_> {
         let Self { agent, request, settings, wall, interrupt, log } = self;
         let launch = agent.launch(&request);
         let limits = ProcessLimits { wall, idle: settings.idle_timeout, grace: settings.grace };
-        let price = agent.price(Some(request.model), None);
-        let mut live = Live {
-            agent,
-            log,
-            lines: LineSplitter::new(agent::LINE_LIMIT),
-            parser: agent.parser(),
-            errors: BoundedText::new(ERRORS_HEAD, ERRORS_TAIL),
-            price,
-            budget_usd: request.budget_usd,
-            look_on,
-        };
+        let reader = SessionReader::new(agent, request.model, log, request.budget_usd);
+        let mut live = Live { agent, reader, look_on };
         let ended = agent::run_below(guard, &launch, &limits, interrupt, &mut live);
-        let Live { mut lines, mut parser, errors, .. } = live;
-        lines.finish(|line, complete| {
-            parser.line(line, complete);
-        });
-        if let Some(line) = error_line(&mask_secrets(&errors.into_text())) {
-            parser.stderr_error(&line);
-        }
-        let (exit, stop, not_started) = match ended {
-            Ok(ended) => (ended.exit, ended.stop, None),
-            Err(error) => (Exit::Code(-1), Stop::Exited, Some(error.to_string())),
-        };
-        let report = parser.finish(exit);
-        let ending = match (stop, not_started, &report.ending) {
-            (Stop::Interrupted, ..) => SessionEnding::Interrupted,
-            (Stop::Budget, ..) | (_, _, Ending::Faulted { fault: Fault::Budget, .. }) => {
+        let ReadSession { exit, stop, report, .. } = live.reader.finish(ended);
+        let ending = match (stop, &report.ending) {
+            (Stop::Interrupted, _) => SessionEnding::Interrupted,
+            (Stop::Budget, _) | (_, Ending::Faulted { fault: Fault::Budget, .. }) => {
                 SessionEnding::OverBudget
             }
-            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), ..) => SessionEnding::TimedOut,
-            (_, Some(why), _) => SessionEnding::Faulted(ErrorType::Spawn, why),
-            (_, _, Ending::Faulted { fault, message, .. }) => {
+            (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => SessionEnding::TimedOut,
+            (_, Ending::Faulted { fault, message, .. }) => {
                 SessionEnding::Faulted(error_type_of(*fault), message.clone())
             }
-            (Stop::Exited | Stop::GuardLost, None, Ending::Completed) => match exit {
+            (Stop::Exited | Stop::GuardLost, Ending::Completed) => match exit {
                 Exit::Code(0) => SessionEnding::Answered,
                 _ => SessionEnding::Faulted(ErrorType::Crash, format!("{} {exit}", agent.name())),
             },
         };
-        let cost = report.cost_by(price.as_ref());
+        let cost = report.cost_by(agent.price(Some(request.model), None).as_ref());
         Answer { report, ending, cost }
     }
 }
@@ -151,28 +126,13 @@ impl<'g> ReadOnlyTree<'g> {
 
 struct Live<'s> {
     agent: &'s Agent,
-    log: AttemptLog,
-    lines: LineSplitter,
-    parser: Box<dyn StreamParser>,
-    errors: BoundedText,
-    price: Option<Price>,
-    budget_usd: Option<f64>,
+    reader: SessionReader,
     look_on: &'s mut dyn FnMut(Option<&Activity>),
 }
 
 impl Watch for Live<'_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
-        self.log.write(stream, chunk);
-        if stream == Stream::Err {
-            self.errors.push(chunk);
-            return;
-        }
-        let (parser, look_on) = (&mut self.parser, &mut self.look_on);
-        self.lines.push(chunk, |line, complete| {
-            if let Some(activity) = parser.line(line, complete) {
-                look_on(Some(&activity));
-            }
-        });
+        self.reader.read(stream, chunk, |activity| (self.look_on)(Some(&activity)));
     }
 
     fn tick(&mut self) {
@@ -184,9 +144,6 @@ impl Watch for Live<'_> {
     }
 
     fn is_over_budget(&self) -> bool {
-        self.parser
-            .cost_so_far(self.price.as_ref())
-            .zip(self.budget_usd)
-            .is_some_and(|(cost, budget)| cost > budget)
+        self.reader.is_over_budget()
     }
 }

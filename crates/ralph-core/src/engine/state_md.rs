@@ -199,13 +199,9 @@ fn view(
 fn under_way(store: &Store) -> Result<Vec<AttemptView>, StoreError> {
     let mut views = Vec::new();
     for claim in store.claims()? {
-        let (Purpose::Attempt, Some(since)) = (claim.purpose, claim.attempt.started_at) else {
-            continue;
-        };
+        let (Purpose::Attempt, Some(since)) = (claim.purpose, claim.attempt.started_at) else { continue };
         // Somebody may have deleted it a moment ago.
-        let Ok(task) = store.task(claim.task_id.as_str()) else {
-            continue;
-        };
+        let Ok(task) = store.task(claim.task_id.as_str()) else { continue };
         views.push(AttemptView {
             task: task_view(task),
             attempt: store.metrics(&claim.task_id)?.total_attempts + 1,

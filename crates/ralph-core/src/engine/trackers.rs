@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::plan_sync::mark_of;
 use super::run_context::RunContext;
 use super::shared_file::FileError;
-use crate::agent::{self, BoundedText, Exit, Launch, ProcessLimits, Stop, Stream, Watch};
+use crate::agent::{self, BoundedText, Launch, ProcessLimits, Stream};
 use crate::store::{FiledTask, ShownFile, SourceFile};
 use crate::text::{mask_secrets, one_line};
 
@@ -22,9 +22,7 @@ const ERROR_CHARS: usize = 200;
 pub(super) fn close_done_issues(run: &mut RunContext<'_>, source: &SourceFile) -> Result<(), FileError> {
     let due = run.store.due_boxes(source.id).map_err(super::run_end::Halt::from)?;
     for task in due.iter().filter(|task| mark_of(task) == Some(true)) {
-        let Some(number) = task.name.strip_prefix(KEY) else {
-            continue;
-        };
+        let Some(number) = task.name.strip_prefix(KEY) else { continue };
         close(run, source, task, number)?;
         let shown = ShownFile {
             digest: "",
@@ -54,25 +52,19 @@ fn close(run: &RunContext<'_>, source: &SourceFile, task: &FiledTask, number: &s
         stdin: String::new(),
     };
     let limits = ProcessLimits { wall: PATIENCE, idle: None, grace: Duration::from_secs(2) };
-    let mut said = Said(BoundedText::new(ERROR_BYTES, 0));
-    let ended = agent::run_exempt(&launch, &limits, &run.interrupt, &mut said)
-        .map_err(|error| FileError::file(format!("cannot close issue {number}: {error}")))?;
-    match (ended.stop, ended.exit) {
-        (Stop::Exited, Exit::Code(0)) => Ok(()),
-        _ => {
-            let said = one_line(&mask_secrets(&said.0.into_text()), ERROR_CHARS);
-            Err(FileError::file(format!("`gh issue close {number}` failed: {said}")))
-        }
-    }
-}
-
-/// What the program prints on standard error.
-struct Said(BoundedText);
-
-impl Watch for Said {
-    fn output(&mut self, stream: Stream, chunk: &[u8]) {
+    let mut said = BoundedText::new(ERROR_BYTES, 0);
+    let mut watch = |stream, chunk: &[u8]| {
         if stream == Stream::Err {
-            self.0.push(chunk);
+            said.push(chunk);
+        }
+    };
+    let ended = agent::run_exempt(&launch, &limits, &run.interrupt, &mut watch)
+        .map_err(|error| FileError::file(format!("cannot close issue {number}: {error}")))?;
+    match ended.failure() {
+        None => Ok(()),
+        Some(_) => {
+            let said = one_line(&mask_secrets(&said.into_text()), ERROR_CHARS);
+            Err(FileError::file(format!("`gh issue close {number}` failed: {said}")))
         }
     }
 }

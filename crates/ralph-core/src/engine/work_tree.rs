@@ -161,9 +161,7 @@ impl WorkTree {
 
     /// Stops the run where git did not answer, or would never have.
     pub(super) fn check_fault(&self) -> Result {
-        let Some(error) = self.git.as_ref().and_then(Git::fault) else {
-            return Ok(());
-        };
+        let Some(error) = self.git.as_ref().and_then(Git::fault) else { return Ok(()) };
         let stop = StopRun::error(error.to_string());
         Err(match error.remedy() {
             Some(remedy) => stop.with_hint(format!("{remedy}; then `ralph run` again")),
@@ -295,9 +293,7 @@ impl WorkTree {
 
     /// After an attempt: says what it changed of git's configuration, hooks and attributes, which decide what git runs.
     pub(super) fn warn_of_program_changes(&self, run: &mut RunContext<'_>, files: &[String]) -> Result {
-        let Some(git) = &self.git else {
-            return Ok(());
-        };
+        let Some(git) = &self.git else { return Ok(()) };
         // A fault ends the run, which tells of it.
         let mut changed = git.program_changes().unwrap_or_default();
         let is_attributes = |file: &&String| file.rsplit('/').next() == Some(".gitattributes");
@@ -342,9 +338,7 @@ impl WorkTree {
         task: &TaskId,
         tree: Option<&Snapshot>,
     ) -> Result {
-        let Some(tree) = tree.filter(|_| self.settings.commit != CommitWhen::Never) else {
-            return Ok(());
-        };
+        let Some(tree) = tree.filter(|_| self.settings.commit != CommitWhen::Never) else { return Ok(()) };
         let task = &run.store.work_owner(task)?;
         // The snapshot at the start may have failed.
         self.run_start.get_or_insert_with(|| tree.clone());

@@ -25,9 +25,7 @@ pub enum InPlace {
 /// Makes `new` of `expected` where both differ in boxes (`[ ]`, `[x]`) alone and the file still begins with `expected`. What
 /// somebody appended meanwhile stays.
 pub fn tick_in_place(path: &Path, expected: &[u8], new: &[u8]) -> io::Result<InPlace> {
-    let Some(boxes) = boxes(expected, new) else {
-        return Ok(InPlace::NotPossible);
-    };
+    let Some(boxes) = boxes(expected, new) else { return Ok(InPlace::NotPossible) };
     let file = open_as(path, Links::Refuse, OFlags::RDWR)?;
     if !read_all(file.try_clone()?, Limit::TEXT)?.starts_with(expected) {
         return Ok(InPlace::NotPossible);

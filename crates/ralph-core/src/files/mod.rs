@@ -126,7 +126,7 @@ impl Lock {
     }
 }
 
-/// Opens the file of a lock, which must be this user's: whoever can open it can hold it forever. What is not is replaced,
+/// Opens the file of a lock, which must be this user's: any process that can open it can hold it forever. What is not is replaced,
 /// which the owner of the directory may do.
 fn open_lock(path: &Path) -> io::Result<File> {
     let opened = open_own(path);

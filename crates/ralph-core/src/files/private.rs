@@ -30,9 +30,7 @@ pub fn make_file(path: &Path) -> io::Result<()> {
 /// Takes a file or directory of this user away from everybody else. Where that fails, nothing else can be changed either,
 /// and reading still works.
 pub fn tighten(path: &Path) {
-    let Ok(meta) = path.symlink_metadata() else {
-        return;
-    };
+    let Ok(meta) = path.symlink_metadata() else { return };
     let is_own = meta.uid() == rustix::process::geteuid().as_raw();
     let mode = meta.mode() & 0o7777;
     if is_own && !meta.is_symlink() && mode & OTHERS != 0 {

@@ -1,7 +1,7 @@
 //! Replacing a file that others write too: what is in it at that very moment is given back, and a kill loses none of it.
 //!
-//! The new text waits under a name that tells what it is to replace and what it is; names are then exchanged. Whoever finds
-//! such a name left behind can tell from it whether the exchange was made, and whose text it holds.
+//! The new text waits under a name that tells what it is to replace and what it is; names are then exchanged. A later
+//! run that finds such a name left behind can tell from it whether the exchange was made, and whose text it holds.
 //!
 //! Who opened the file before the exchange writes into the text that was swapped out, which is therefore kept until nobody
 //! has it open for writing.
@@ -76,8 +76,8 @@ impl<'a> Swap<'a> {
         Self { path, kept: Vec::new() }
     }
 
-    /// Replaces the file and gives what was in it at that very moment, nothing if there was none. Whoever wrote it since it
-    /// was read is not overwritten unseen. `expected` is what the caller read.
+    /// Replaces the file and gives what was in it at that very moment, nothing if there was none. What was written
+    /// since it was read is not overwritten unseen. `expected` is what the caller read.
     pub fn put(&mut self, expected: Option<&[u8]>, bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let file = beside(self.path, bytes)?;
         let Some(expected) = expected else {
@@ -110,8 +110,8 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// What others wrote is in the file now: the copies can go. Whoever had the file open when it was swapped has written
-    /// into a copy, which goes into the file now.
+    /// What others wrote is in the file now: the copies can go. A process that had the file open when it was swapped has
+    /// written into a copy, which goes into the file now.
     pub fn done(mut self) -> io::Result<Cleared> {
         let mut cleared = Cleared::Quiet;
         let mut rounds = 0;
@@ -206,9 +206,7 @@ fn exchange(waiting: &Path, path: &Path) -> io::Result<Exchanged> {
 /// written anew since, to a file beside it, which is given. To be called where nobody else swaps this file.
 pub fn recover(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut saved = Vec::new();
-    let Some(dir) = path.parent() else {
-        return Ok(saved);
-    };
+    let Some(dir) = path.parent() else { return Ok(saved) };
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(saved),
         entries => entries?,

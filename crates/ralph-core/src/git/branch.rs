@@ -5,6 +5,7 @@ use std::path::Path;
 use super::call::zero_separated;
 use super::paths::RepoPath;
 use super::{Git, GitError};
+use crate::model::names;
 use crate::text::{code_line, one_line};
 
 const MOST_NAMED: usize = 20;
@@ -17,15 +18,17 @@ pub enum BranchOutcome {
     Made,
 }
 
-/// What is unfinished; committing or undoing anything then would tear it apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfinished {
-    /// A rebase, or patches being applied.
-    Rebase,
-    Merge,
-    CherryPick,
-    Revert,
-    Bisect,
+names! {
+    /// What is unfinished; committing or undoing anything then would tear it apart.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Unfinished {
+        /// A rebase, or patches being applied.
+        Rebase => "a rebase",
+        Merge => "a merge",
+        CherryPick => "a cherry-pick",
+        Revert => "a revert",
+        Bisect => "a bisection",
+    }
 }
 
 /// The file or directory inside git's own that shows it.
@@ -73,18 +76,6 @@ impl Unfinished {
     }
 }
 
-impl std::fmt::Display for Unfinished {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Rebase => "a rebase",
-            Self::Merge => "a merge",
-            Self::CherryPick => "a cherry-pick",
-            Self::Revert => "a revert",
-            Self::Bisect => "a bisection",
-        })
-    }
-}
-
 impl Git {
     /// Works on a branch: created from HEAD if there is none of that name. Uncommitted changes come along where git can
     /// take them; where it cannot, nothing happens. Ignored files are not overwritten either.
@@ -98,9 +89,7 @@ impl Git {
         let repository = self.repository()?;
         let was_at = repository.commit_at("HEAD")?;
         self.switch(name, false)?;
-        let Some(commit) = was_at else {
-            return Ok(true);
-        };
+        let Some(commit) = was_at else { return Ok(true) };
         let call = repository.change(&["merge", "--quiet", "--ff-only", &commit]);
         Ok(call.without_hooks().output()?.success())
     }
@@ -166,9 +155,7 @@ impl Git {
         let first = Unfinished::find(&repository.git_dir);
         // One may hide another.
         for _ in 0..TRACES.len() {
-            let Some(unfinished) = Unfinished::find(&repository.git_dir) else {
-                break;
-            };
+            let Some(unfinished) = Unfinished::find(&repository.git_dir) else { break };
             let words = unfinished.ended_by(&repository.git_dir);
             repository.change(words).without_hooks().run()?;
         }

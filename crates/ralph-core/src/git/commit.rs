@@ -20,7 +20,7 @@ use crate::model::CommitIntent;
 use crate::text;
 
 /// How often a commit is tried that others get in the way of.
-const TRIES: u32 = 3;
+const ATTEMPTS: u32 = 3;
 /// A commit that runs a program which appeared during the run has no more time than this. From the next run on the program
 /// counts as a person's and has all the time that the settings give.
 const NEW_PROGRAM_LIMIT: Duration = Duration::from_secs(60);
@@ -173,7 +173,7 @@ impl Git {
         // The process that began one and did not end it is dead.
         self.finish_commit()?;
         let mut known = order.now.cloned();
-        let mut tries = 1;
+        let mut attempts = 1;
         loop {
             repository.wait_for_index()?;
             let now = known.take().map_or_else(|| self.snapshot(), Ok)?;
@@ -182,9 +182,9 @@ impl Git {
             match made {
                 // Somebody else committed meanwhile, an agent of another run or a person.
                 Err(GitError::CommitFailed { .. })
-                    if tries < TRIES && repository.commit_at("HEAD")? != now.head =>
+                    if attempts < ATTEMPTS && repository.commit_at("HEAD")? != now.head =>
                 {
-                    tries += 1;
+                    attempts += 1;
                 }
                 made => return made.map_err(|error| repository.real_cause(error)),
             }
@@ -249,9 +249,7 @@ impl Git {
             Err(GitError::Refused { .. }) if ended.is_err() => None,
             made => Some(made?).filter(|made| Some(made.hash.as_str()) != head),
         };
-        let Some(HeadCommit { mut hash, tree, parent, files }) = made else {
-            return ended.map(|()| nothing);
-        };
+        let Some(HeadCommit { mut hash, tree, parent, files }) = made else { return ended.map(|()| nothing) };
         let mut warnings = Vec::new();
         if let Err(error) = ended {
             // What failed came after the commit, a hook of its own; or somebody else moved HEAD meanwhile.
@@ -342,7 +340,7 @@ impl Git {
         let mut output = CommitOutput { text: BoundedText::new(OUTPUT, OUTPUT), watch };
         let launch = self.launch(index, order, limit)?;
         let ended = agent::run(&launch, &limits, interrupt, &mut output)
-            .map_err(|error| GitError::Spawn(error.source))?;
+            .map_err(|error| GitError::CannotStart(error.source))?;
         let output = text::mask_secrets(&output.text.into_text()).trim().to_owned();
         match (ended.stop, ended.exit) {
             (Stop::Exited | Stop::Budget | Stop::GuardLost, Exit::Code(0)) => Ok(()),

@@ -54,9 +54,7 @@ fn built(key: Option<&str>, title: &str) -> String {
 
 /// A line with `#` at its start is a comment to git and to hooks: headings lose it, numbers get a word before it.
 fn not_a_comment(line: String) -> String {
-    let Some(rest) = line.strip_prefix('#') else {
-        return line;
-    };
+    let Some(rest) = line.strip_prefix('#') else { return line };
     let heading = rest.trim_start_matches('#');
     match heading.strip_prefix(' ').map(str::trim) {
         Some(heading) if !heading.is_empty() => not_a_comment(heading.to_owned()),

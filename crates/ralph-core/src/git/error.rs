@@ -13,7 +13,7 @@ pub(super) const SET_IDENTITY: &str =
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("cannot start git: {0}")]
-    Spawn(#[from] std::io::Error),
+    CannotStart(#[from] std::io::Error),
     #[error("git {command} failed: {message}")]
     Refused { command: String, message: String },
     /// A file that git or Ralph needs could not be read or written.
@@ -107,7 +107,7 @@ impl GitError {
     /// What to do where the environment is at fault and not the agent: no other attempt would do better.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
-            Self::Spawn(error) => match crate::agent::limit_hint(error) {
+            Self::CannotStart(error) => match crate::agent::limit_hint(error) {
                 Some(hint) => hint.to_owned(),
                 None => "check that git is installed and that the machine has free memory".to_owned(),
             },

@@ -61,9 +61,7 @@ impl<'r> Index<'r> {
         repository: &'r Repository,
         original: Option<&IndexFile>,
     ) -> Result<Self, GitError> {
-        let Some(original) = original else {
-            return Self::of_tree(repository, None);
-        };
+        let Some(original) = original else { return Self::of_tree(repository, None) };
         let index = Self::new(repository)?;
         let path = index.path();
         let write = || -> std::io::Result<()> {

@@ -69,9 +69,7 @@ impl Git {
     pub fn finish_commit(&self) -> Result<(), GitError> {
         let repository = self.repository()?;
         let path = repository.pending_commit_path();
-        let Ok(text) = read_text(&path, Links::Follow, Limit::TEXT) else {
-            return Ok(());
-        };
+        let Ok(text) = read_text(&path, Links::Follow, Limit::TEXT) else { return Ok(()) };
         if let Ok(pending) = serde_json::from_str::<PendingCommit>(&text)
             && repository.commit_at("HEAD")? != pending.old
         {

@@ -40,6 +40,7 @@ pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
 
 use crate::files::is_temporary;
+use crate::model::names;
 use paths::{RepoPath, display_path, on_disk};
 use repository::Repository;
 
@@ -75,16 +76,14 @@ impl Git {
         let out = match around.query(&words).in_dir(dir).run() {
             Ok(out) => out,
             Err(error @ (GitError::Fault(_) | GitError::Interrupted)) => return Err(error),
-            Err(error @ GitError::Spawn(_)) if is_around => return Err(error),
+            Err(error @ GitError::CannotStart(_)) if is_around => return Err(error),
             Err(GitError::Refused { .. }) if is_around => {
                 return around.settings().map(|_| None);
             }
             Err(_) => return Ok(None),
         };
         let mut lines = out.split(|b| *b == b'\n');
-        let (Some(prefix), Some(git_dir)) = (lines.next(), lines.next()) else {
-            return Ok(None);
-        };
+        let (Some(prefix), Some(git_dir)) = (lines.next(), lines.next()) else { return Ok(None) };
         let depth = prefix.iter().filter(|b| **b == b'/').count();
         let real = std::fs::canonicalize(dir).map_err(|error| GitError::file(dir, error))?;
         let top = real.ancestors().nth(depth).unwrap_or(&real).to_owned();
@@ -210,31 +209,24 @@ pub struct Left {
     pub why: LeftBecause,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftBecause {
-    /// Whose lines are whose cannot be told.
-    UncommittedBefore,
-    Submodule,
-    Repository,
-    /// Git was told not to look at it.
-    Unwatched,
-    IgnoredMeanwhile,
-    OutsideProject,
-    /// It is a branch the attempt made or used, with its commits.
-    Branch,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum LeftBecause {
+        /// Whose lines are whose cannot be told.
+        UncommittedBefore => "uncommitted before the run",
+        Submodule => "a submodule",
+        Repository => "a nested git repository",
+        /// Git was told not to look at it.
+        Unwatched => "marked assume-unchanged or skip-worktree",
+        IgnoredMeanwhile => "ignored by a rule the attempt added",
+        OutsideProject => "outside the project",
+        /// It is a branch the attempt made or used, with its commits.
+        Branch => "a branch",
+    }
 }
 
 impl std::fmt::Display for Left {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let why = match self.why {
-            LeftBecause::UncommittedBefore => "uncommitted before the run",
-            LeftBecause::Submodule => "a submodule",
-            LeftBecause::Repository => "a nested git repository",
-            LeftBecause::Unwatched => "marked assume-unchanged or skip-worktree",
-            LeftBecause::IgnoredMeanwhile => "ignored by a rule the attempt added",
-            LeftBecause::OutsideProject => "outside the project",
-            LeftBecause::Branch => "a branch",
-        };
-        write!(f, "{} ({why})", self.what)
+        write!(f, "{} ({})", self.what, self.why)
     }
 }

@@ -50,9 +50,7 @@ impl FileKind {
         if !parents(path).all(|dir| metadata(dir).is_ok_and(|meta| meta.is_dir())) {
             return Self::Gone;
         }
-        let Ok(meta) = metadata(path) else {
-            return Self::Gone;
-        };
+        let Ok(meta) = metadata(path) else { return Self::Gone };
         let kind = meta.file_type();
         if kind.is_file() {
             Self::File(meta.permissions().mode() & 0o7777)

@@ -11,7 +11,7 @@ use super::saved::clean_message;
 use super::{Git, GitError, Left, LeftBecause, Snapshot};
 
 /// How often the state is read when files come and go meanwhile.
-const TRIES: u32 = 3;
+const ATTEMPTS: u32 = 3;
 /// File systems take the time from a clock that lags this much.
 const CLOCK_TICK: Duration = Duration::from_millis(10);
 /// What git writes into its logs of references.
@@ -127,9 +127,7 @@ impl HeadMove {
     }
 
     fn commits_undone(&self, repository: &Repository) -> Result<u32, GitError> {
-        let Self::Move { from: Some(from), to } = self else {
-            return Ok(0);
-        };
+        let Self::Move { from: Some(from), to } = self else { return Ok(0) };
         let mut call = repository.query(&["rev-list", "--count", from]);
         if let Some(to) = to {
             call = call.arg(format!("^{to}"));
@@ -149,12 +147,12 @@ impl Git {
         let repository = self.settled()?;
         repository.wait_for_index()?;
         let mut known = tree.cloned();
-        let mut tries = 1;
+        let mut attempts = 1;
         loop {
             let tree = known.take().map_or_else(|| self.snapshot_with_ignored(), Ok)?;
             match self.keep_tree(repository, name, tree) {
                 // A file went away between being seen and being read.
-                Err(GitError::Refused { .. } | GitError::File { .. }) if tries < TRIES => tries += 1,
+                Err(GitError::Refused { .. } | GitError::File { .. }) if attempts < ATTEMPTS => attempts += 1,
                 done => return done,
             }
         }
@@ -176,9 +174,7 @@ impl Git {
     /// Gives up what was kept, after an attempt that is not rolled back. Not after a rollback that failed: it names the
     /// reference as the place where things are.
     pub fn let_go(&self, kept: &Kept) -> Result<(), GitError> {
-        let Some((reference, commit)) = &kept.saved else {
-            return Ok(());
-        };
+        let Some((reference, commit)) = &kept.saved else { return Ok(()) };
         let words = ["update-ref", "-d", reference, commit];
         self.repository()?.change(&words).run().map(drop)
     }

@@ -69,9 +69,7 @@ impl Repository {
         for entry in entries {
             let name = entry.file_name();
             let maker = name.to_str().and_then(scratch_maker);
-            let (Some(maker), Ok(meta)) = (maker, entry.metadata()) else {
-                continue;
-            };
+            let (Some(maker), Ok(meta)) = (maker, entry.metadata()) else { continue };
             let path = entry.path();
             let is_old = meta.modified().is_ok_and(|made| now.since(made.into()) > SCRATCH_AGE);
             // The maker may be in another pid namespace. A git that it started may go on after it: without its index it

@@ -139,9 +139,7 @@ impl Git {
     }
 
     fn add_dirty(&self, snapshot: &mut Snapshot, path: &[u8], letters: &[u8], submodule: &[u8]) {
-        let Some(path) = self.own_path(path) else {
-            return;
-        };
+        let Some(path) = self.own_path(path) else { return };
         // A path taken out of the index and still there has two records.
         let letters = match snapshot.dirty.get(path) {
             Some(known) => [known.letters.as_slice(), letters].concat(),
@@ -306,9 +304,7 @@ impl FileState {
 
 impl Content {
     fn read(path: &Path, meta: Option<&Metadata>, dirty_before: usize) -> Self {
-        let Some(meta) = meta else {
-            return Self::Gone;
-        };
+        let Some(meta) = meta else { return Self::Gone };
         let is_small = meta.is_file() && meta.size() <= HASHED_BYTES && dirty_before < HASHED_FILES;
         let read = || files::read(path, Links::Follow, Limit::SETTINGS).ok();
         let bytes = is_small.then(read).flatten();

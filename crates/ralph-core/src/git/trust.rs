@@ -418,9 +418,7 @@ fn new_in_commits(start: &Programs, now: &Programs, repository: &Repository) -> 
     let is_moved = start.values(b"core.hookspath") != now.values(b"core.hookspath");
     for key in now.changed_keys(start) {
         let file = repository.display_file(now.file_of(key));
-        let Some(kind) = kind_of(key) else {
-            continue;
-        };
+        let Some(kind) = kind_of(key) else { continue };
         let program = match filter_name(key) {
             // All hooks of another directory are new.
             None if key.starts_with(HOOK) && is_moved => continue,

@@ -99,9 +99,7 @@ impl LogStream {
 
     /// Goes on in the file that has the name now, where its beginning was dropped meanwhile. Whether that was so.
     fn reopen(&mut self) -> io::Result<bool> {
-        let Ok(mut file) = self.dir.read(&self.name) else {
-            return Ok(false);
-        };
+        let Ok(mut file) = self.dir.read(&self.name) else { return Ok(false) };
         let id = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino()));
         let cut = Cut::of(&file)?;
         if id(&file)? == id(&self.file)? || cut.dropped <= self.cut.dropped {

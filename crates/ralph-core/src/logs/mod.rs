@@ -113,13 +113,9 @@ impl LogDir {
         let mut files = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.dir)? {
             let entry = entry?;
-            let Some(name) = entry.file_name().to_str().ok().filter(|name| wanted(name)) else {
-                continue;
-            };
+            let Some(name) = entry.file_name().to_str().ok().filter(|name| wanted(name)) else { continue };
             // One that was deleted meanwhile has no metadata.
-            let Ok(meta) = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) else {
-                continue;
-            };
+            let Ok(meta) = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             if FileType::from_raw_mode(meta.st_mode) != FileType::RegularFile {
                 continue;
             }

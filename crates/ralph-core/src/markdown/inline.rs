@@ -36,9 +36,7 @@ pub(crate) fn atx_heading(rest: &str) -> Option<(usize, &str)> {
 
 /// Whether a line is a rule across the page such as `***` or `- - -`.
 pub(crate) fn is_rule(rest: &str) -> bool {
-    let Some(mark @ (b'-' | b'*' | b'_')) = rest.bytes().next() else {
-        return false;
-    };
+    let Some(mark @ (b'-' | b'*' | b'_')) = rest.bytes().next() else { return false };
     let is_of_rule = |byte| byte == mark || byte == b' ' || byte == b'\t';
     rest.bytes().all(is_of_rule) && rest.bytes().filter(|byte| *byte == mark).count() >= 3
 }

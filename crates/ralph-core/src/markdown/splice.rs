@@ -80,9 +80,7 @@ impl Lines<'_> {
             if ends_in_item && self.is_indented(self.next_content(at), column) {
                 out.insert(Spacing::Apart, &[END_OF_LIST.to_owned()]);
             }
-            let Some(line) = self.lines.get(at) else {
-                break;
-            };
+            let Some(line) = self.lines.get(at) else { break };
             // Text right below an item would go on with it.
             out.owes_blank |= ends_in_item && line.is_text();
             match replaced.get(&at) {

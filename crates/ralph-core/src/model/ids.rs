@@ -62,7 +62,7 @@ text_id!(
     LearningId
 );
 text_id!(
-    /// The secret of one claim; whoever holds it may capture.
+    /// The secret of one claim; its holder may record the attempt.
     Token
 );
 text_id!(

@@ -50,9 +50,7 @@ impl Timestamp {
     }
 
     fn in_zone(self, zone: TimeZone) -> String {
-        let Ok(time) = jiff::Timestamp::from_millisecond(self.0) else {
-            return self.to_string();
-        };
+        let Ok(time) = jiff::Timestamp::from_millisecond(self.0) else { return self.to_string() };
         let time = time.to_zoned(zone).datetime();
         let (date, clock) = (time.date(), time.time());
         format!("{date} {:02}:{:02}:{:02}", clock.hour(), clock.minute(), clock.second())

@@ -156,12 +156,8 @@ fn verify_lines(verify: &str) -> Vec<String> {
 
 /// Whether the lines are one fenced block already: opened by the first, closed by the last.
 fn is_fenced(lines: &[&str]) -> bool {
-    let [first, between @ .., last] = lines else {
-        return false;
-    };
-    let Some(mark @ ('`' | '~')) = first.chars().next() else {
-        return false;
-    };
+    let [first, between @ .., last] = lines else { return false };
+    let Some(mark @ ('`' | '~')) = first.chars().next() else { return false };
     let length = first.chars().take_while(|c| *c == mark).count();
     let info = first.get(length..).unwrap_or_default();
     let closes = |line: &&str| {

@@ -1,6 +1,6 @@
 //! Whether a failed task may get another fix task, under which key, and how the fixes of a task ended.
 
-use std::fmt;
+use crate::model::names;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -90,14 +90,17 @@ pub struct FixHistory {
     pub end: FinalState,
 }
 
-/// How a task with fixes ended; in every failure, a person has to go on with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FinalState {
-    Pass,
-    MaxLimit,
-    MaxDepth,
-    MaxBelowRoot,
-    Fail,
+names! {
+    /// How a task with fixes ended; in every failure, a person has to go on with it. The more telling ones come first: the
+    /// last is the start of the others.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FinalState {
+        Pass => "PASS",
+        MaxLimit => "FAIL (max limit)",
+        MaxDepth => "FAIL (max depth)",
+        MaxBelowRoot => "FAIL (max below root)",
+        Fail => "FAIL",
+    }
 }
 
 impl FixHistory {
@@ -116,26 +119,9 @@ impl FixHistory {
     }
 }
 
-/// The states in words, the more telling ones first: the last is the start of the others.
-const STATES: [(FinalState, &str); 5] = [
-    (FinalState::Pass, "PASS"),
-    (FinalState::MaxLimit, "FAIL (max limit)"),
-    (FinalState::MaxDepth, "FAIL (max depth)"),
-    (FinalState::MaxBelowRoot, "FAIL (max below root)"),
-    (FinalState::Fail, "FAIL"),
-];
-
 impl FinalState {
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let found = STATES.iter().find(|(_, words)| text.starts_with(words));
-        found.map(|(state, _)| *state)
-    }
-}
-
-impl fmt::Display for FinalState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = STATES.iter().find(|(state, _)| state == self);
-        f.pad(found.map_or("FAIL", |(_, words)| words))
+        Self::ALL.into_iter().find(|state| text.starts_with(state.as_str()))
     }
 }
 

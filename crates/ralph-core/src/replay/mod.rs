@@ -118,9 +118,7 @@ fn extend(prefix: &Prefix, rung: usize, world: &World, value: f64) -> Prefix {
     let mut cost = prefix.cost;
     let mut unsolved = Vec::new();
     for number in &prefix.unsolved {
-        let Some(task) = world.tasks.get(*number as usize) else {
-            continue;
-        };
+        let Some(task) = world.tasks.get(*number as usize) else { continue };
         let outcome = task.outcome(rung, earlier);
         cost += outcome.cost;
         if !outcome.success {

@@ -54,9 +54,7 @@ pub fn play_sequence(world: &World, options: &Options, name: &str, rungs: &[usiz
         let mut counts = vec![0; options.ladder.len()];
         let (mut cost, mut solved) = (0.0, false);
         for rung in rungs.iter().take(options.attempts as usize) {
-            let Some(count) = counts.get_mut(*rung) else {
-                break;
-            };
+            let Some(count) = counts.get_mut(*rung) else { break };
             let outcome = task.outcome(*rung, *count);
             *count += 1;
             cost += outcome.cost;
@@ -94,28 +92,30 @@ struct Player<'a> {
 impl Player<'_> {
     /// Plays one task: whether it was solved, and at what cost.
     fn task(&mut self, task: &Task) -> (bool, f64) {
-        let mut tries: Vec<FailedAttempt> = Vec::new();
+        let mut failed_attempts: Vec<FailedAttempt> = Vec::new();
         let mut spent = 0.0;
         for attempt in 0..self.options.attempts {
             let policy = self.policy();
-            let trend = failure_trend(&tries, &policy);
-            let question = self.question(task, attempt, &tries, &trend);
+            let trend = failure_trend(&failed_attempts, &policy);
+            let question = self.question(task, attempt, &failed_attempts, &trend);
             let decision = choose_model(&question);
             let ladder = &self.options.ladder;
             let rung = ladder.iter().position(|rung| *rung == decision.choice.model);
-            let Some(rung) = rung.filter(|_| decision.ask_human.is_none()) else {
-                break;
-            };
+            let Some(rung) = rung.filter(|_| decision.ask_human.is_none()) else { break };
             let view = task_view(&question);
             let model = decision.choice.model;
-            let earlier = tries.iter().filter(|failed| failed.model == model).count();
+            let earlier = failed_attempts.iter().filter(|failed| failed.model == model).count();
             let outcome = task.outcome(rung, earlier);
             spent += outcome.cost;
             self.remember(&view, &model, outcome);
             if outcome.success {
                 return (true, spent);
             }
-            tries.push(FailedAttempt { model, cost_usd: Some(outcome.cost), ..FailedAttempt::default() });
+            failed_attempts.push(FailedAttempt {
+                model,
+                cost_usd: Some(outcome.cost),
+                ..FailedAttempt::default()
+            });
         }
         (false, spent)
     }
@@ -128,7 +128,7 @@ impl Player<'_> {
         &'q self,
         task: &Task,
         failures: u32,
-        tries: &'q [FailedAttempt],
+        failed_attempts: &'q [FailedAttempt],
         trend: &'q FailureTrend,
     ) -> ModelQuestion<'q> {
         let done = self.recent.iter().filter(|done| **done).count();
@@ -145,7 +145,7 @@ impl Player<'_> {
             difficulty: task.difficulty,
             attempts: failures,
             failures,
-            tries,
+            failed_attempts,
             trend,
             neighbours: &[],
             recent: Recent { done: count(done), counted: count(self.recent.len()) },

@@ -46,21 +46,21 @@ pub struct Outcome {
 pub struct Task {
     pub difficulty: Option<Difficulty>,
     /// By rung: what each further attempt comes to, up to the first success or the last attempt allowed.
-    tries: Vec<Vec<Outcome>>,
+    attempts: Vec<Vec<Outcome>>,
 }
 
 impl Task {
     /// What the attempt of a rung comes to that had so many before.
     pub fn outcome(&self, rung: usize, earlier: usize) -> Outcome {
-        let tries = self.tries.get(rung);
-        let outcome = tries.and_then(|tries| tries.get(earlier).or(tries.last()));
+        let attempts = self.attempts.get(rung);
+        let outcome = attempts.and_then(|attempts| attempts.get(earlier).or(attempts.last()));
         outcome.copied().unwrap_or(Outcome { success: false, cost: 0.0 })
     }
 
     /// The least that solving it costs, if any model does.
     pub fn cheapest(&self) -> Option<f64> {
-        let solved = self.tries.iter().filter(|tries| tries.last().is_some_and(|last| last.success));
-        let costs = solved.map(|tries| tries.iter().map(|outcome| outcome.cost).sum());
+        let solved = self.attempts.iter().filter(|attempts| attempts.last().is_some_and(|last| last.success));
+        let costs = solved.map(|attempts| attempts.iter().map(|outcome| outcome.cost).sum());
         costs.min_by(f64::total_cmp)
     }
 }
@@ -135,15 +135,15 @@ impl<'r> Records<'r> {
             }
             let of_all = row.difficulty.map(|_| None);
             for difficulty in [Some(row.difficulty), of_all].into_iter().flatten() {
-                let (done, tries) = records.firsts.entry((&row.model, difficulty)).or_default();
+                let (done, attempts) = records.firsts.entry((&row.model, difficulty)).or_default();
                 *done += if row.success { 1.0 } else { 0.0 };
-                *tries += 1.0;
+                *attempts += 1.0;
             }
         }
         records
     }
 
-    /// Where a cost was not recorded, the model's mean stands in for it: zero would flatter the model.
+    /// Where a cost was not recorded, the model's mean is used: zero would flatter the model.
     fn cost(&self, model: &str) -> f64 {
         self.costs.get(model).map_or(0.0, |(sum, number)| sum / number)
     }
@@ -155,13 +155,13 @@ impl<'r> Records<'r> {
 
     /// How often a model's first attempt succeeds on tasks of this difficulty; none where it was never tried.
     fn rate(&self, model: &str, difficulty: Option<Difficulty>) -> Option<f64> {
-        let (done, tries) = self.firsts.get(&(model, None))?;
-        let overall = done / tries;
-        let (done, tries) = match difficulty {
+        let (done, attempts) = self.firsts.get(&(model, None))?;
+        let overall = done / attempts;
+        let (done, attempts) = match difficulty {
             Some(_) => self.firsts.get(&(model, difficulty)).copied().unwrap_or_default(),
             None => return Some(overall),
         };
-        Some((done + BACKGROUND * overall) / (tries + BACKGROUND))
+        Some((done + BACKGROUND * overall) / (attempts + BACKGROUND))
     }
 }
 
@@ -171,27 +171,27 @@ fn task(name: &str, rows: &[&Row], records: &Records<'_>, options: &Options) -> 
     let mut imputed = 0;
     let mut all = Vec::new();
     for model in &options.ladder {
-        let mut tries = recorded(rows, model, records);
-        if tries.is_empty() && options.impute {
+        let mut attempts = recorded(rows, model, records);
+        if attempts.is_empty() && options.impute {
             let rate = records.rate(model, difficulty)?;
-            tries.push(Outcome {
+            attempts.push(Outcome {
                 success: luck(options.seed, name, model, 0) < rate,
                 cost: records.cost(model),
             });
             imputed += 1;
         }
-        let mut last = *tries.last()?;
-        tries.truncate(options.attempts as usize);
-        while !last.success && tries.len() < options.attempts as usize {
-            let retry = tries.len();
+        let mut last = *attempts.last()?;
+        attempts.truncate(options.attempts as usize);
+        while !last.success && attempts.len() < options.attempts as usize {
+            let retry = attempts.len();
             let halvings = i32::try_from(retry - 1).unwrap_or(i32::MAX);
             let chance = options.retry_success * 0.5_f64.powi(halvings);
             last.success = luck(options.seed, name, model, retry) < chance;
-            tries.push(last);
+            attempts.push(last);
         }
-        all.push(tries);
+        all.push(attempts);
     }
-    let task = Task { difficulty, tries: all };
+    let task = Task { difficulty, attempts: all };
     Some((task, imputed))
 }
 
@@ -201,9 +201,9 @@ fn recorded(rows: &[&Row], model: &str, records: &Records<'_>) -> Vec<Outcome> {
     own.sort_by_key(|row| row.attempt);
     // Two rows for one attempt: the first counts.
     own.dedup_by_key(|row| row.attempt);
-    let mut tries: Vec<Outcome> = Vec::new();
+    let mut attempts: Vec<Outcome> = Vec::new();
     for row in own {
-        tries.push(Outcome {
+        attempts.push(Outcome {
             success: row.success,
             cost: row.cost_usd.unwrap_or_else(|| records.cost(model)),
         });
@@ -211,7 +211,7 @@ fn recorded(rows: &[&Row], model: &str, records: &Records<'_>) -> Vec<Outcome> {
             break;
         }
     }
-    tries
+    attempts
 }
 
 /// Between 0 and 1, evenly, the same for the same retry.

@@ -144,13 +144,13 @@ pub enum Refusal {
     },
 }
 
-/// Judges the requests of one answer in order; later ones as if the accepted ones were made.
-pub fn judge(
+/// Checks the requests of one answer in order; later ones as if the accepted ones were made.
+pub fn plan_changes(
     requests: Vec<Result<PlanRequest, UnreadableRequest>>,
     from: &RequestingTask<'_>,
 ) -> Vec<PlanChange> {
     let mut accepted: Vec<Accepted> = Vec::new();
-    let judged = requests.into_iter().map(|request| match request {
+    let changes = requests.into_iter().map(|request| match request {
         Err(unreadable) => {
             PlanChange { kind: None, reasoning: String::new(), outcome: Err(unreadable.to_string()) }
         }
@@ -164,7 +164,7 @@ pub fn judge(
             }
         }
     });
-    judged.collect()
+    changes.collect()
 }
 
 /// A change that an earlier request of the same answer made.
@@ -475,9 +475,7 @@ fn refuse_cycle(keys: &[Key], changed: &Plan<'_>) -> Result<(), Refusal> {
     while let Some(names) = reached.get(edges.len()).map(|task| task.waits_for.clone()) {
         edges.push(names.iter().map(|name| place(name, &mut reached)).collect());
     }
-    let Some(cycle) = cycles(&edges).into_iter().next() else {
-        return Ok(());
-    };
+    let Some(cycle) = cycles(&edges).into_iter().next() else { return Ok(()) };
     let around = cycle.iter().chain(cycle.first()).filter_map(|at| reached.get(*at));
     let mut path: Vec<String> = around.map(|task| quoted(&task.name)).collect();
     if path.len() > CYCLE_SHOWN {

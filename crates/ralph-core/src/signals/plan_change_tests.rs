@@ -333,7 +333,7 @@ fn mod_03_what_contradicts_the_task_or_another_request_is_refused() {
     let task_of = original("t-000003", Some("1.3"), None);
     let prerequisite = request(AddPrerequisite, [task("A")]);
     let outcomes = |requests: &[PlanRequest]| {
-        let changes = judge(requests.iter().cloned().map(Ok).collect(), &from(&task_of));
+        let changes = plan_changes(requests.iter().cloned().map(Ok).collect(), &from(&task_of));
         changes.into_iter().map(|change| change.outcome.err()).collect::<Vec<_>>()
     };
     let refusal = |refusal: Refusal| Some(refusal.to_string());

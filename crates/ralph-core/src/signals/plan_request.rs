@@ -2,14 +2,13 @@
 //!
 //! Every text gives an answer in linear time, because a request reaches at most to the next marker.
 
-use std::fmt;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use super::proposed_task::{Fields, ProposedTask, proposed_tasks};
 use super::quotations::Quotations;
 use super::{given, is_placeholder};
+use crate::model::names;
 use crate::text::{Pattern, first_chars, group};
 
 pub(super) const MARKER: &str = "TASK_MODIFICATION_REQUEST";
@@ -26,31 +25,23 @@ const OBJECT_CHARS: usize = 100_000;
 /// before. Its own example is no request.
 pub const PLAN_REQUEST_INSTRUCTIONS: &str = include_str!("plan_request_instructions.md");
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum ChangeKind {
-    /// The task becomes the parent of smaller ones.
-    SplitTask,
-    /// Something must be done before the task.
-    AddPrerequisite,
-    /// Something is left to do after the task.
-    AddFollowup,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum ChangeKind {
+        /// The task becomes the parent of smaller ones.
+        SplitTask => "SPLIT_TASK",
+        /// Something must be done before the task.
+        AddPrerequisite => "ADD_PREREQUISITE",
+        /// Something is left to do after the task.
+        AddFollowup => "ADD_FOLLOWUP",
+    }
 }
 
 impl ChangeKind {
-    pub const ALL: [Self; 3] = [Self::SplitTask, Self::AddPrerequisite, Self::AddFollowup];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SplitTask => "SPLIT_TASK",
-            Self::AddPrerequisite => "ADD_PREREQUISITE",
-            Self::AddFollowup => "ADD_FOLLOWUP",
-        }
-    }
-
-    /// Reads a name; case, blanks and the marks between words do not matter, nor does a left-out
-    /// `ADD` or `TASK`.
-    pub fn parse(name: &str) -> Option<Self> {
+    /// Reads a name as agents write it; case, blanks and the marks between words do not matter, nor does a left-out `ADD`
+    /// or `TASK`.
+    pub fn read(name: &str) -> Option<Self> {
         match fold(name).as_str() {
             "splittask" | "split" => Some(Self::SplitTask),
             "addprerequisite" | "addprerequisites" | "prerequisite" => Some(Self::AddPrerequisite),
@@ -63,12 +54,6 @@ impl ChangeKind {
     /// about it in the same answer.
     pub const fn leaves_original_open(self) -> bool {
         matches!(self, Self::SplitTask | Self::AddPrerequisite)
-    }
-}
-
-impl fmt::Display for ChangeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
@@ -153,7 +138,7 @@ fn marked_kind(rest: &str) -> Option<&str> {
     // Anything but a kind, right or wrong, is the rest of a sentence.
     let is_loud = |c: char| c.is_ascii_uppercase() || c == '_';
     let may_be_kind = kind.is_empty()
-        || ChangeKind::parse(kind).is_some()
+        || ChangeKind::read(kind).is_some()
         || is_example(kind)
         || kind.contains('_') && kind.chars().all(is_loud);
     (may_be_kind && !is_longer_word).then_some(kind)
@@ -183,7 +168,7 @@ fn read_section(kind: &str, body: &str) -> Vec<Result<PlanRequest, Unreadable>> 
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         let request = match values.next() {
             Some(Ok(value)) if is_first => request(Fields::new(value), kind),
-            Some(Ok(value)) if value["type"].as_str().and_then(ChangeKind::parse).is_some() => {
+            Some(Ok(value)) if value["type"].as_str().and_then(ChangeKind::read).is_some() => {
                 request(Fields::new(value), "")
             }
             Some(Err(error)) if is_first => not_json(cut, is_cut, &error),
@@ -272,7 +257,7 @@ fn request(mut fields: Fields, marked: &str) -> Result<Option<PlanRequest>, Unre
             text.clear();
         }
     }
-    let kind = match ChangeKind::parse(named) {
+    let kind = match ChangeKind::read(named) {
         Some(kind) => kind,
         None if named.is_empty() => return Err(Unreadable::NoType),
         None => return Err(Unreadable::UnknownType(quoted(named))),

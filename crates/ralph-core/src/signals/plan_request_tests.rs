@@ -249,15 +249,15 @@ fn mod_01_a_section_reaches_to_the_next_marker() {
 #[test]
 fn mod_01_the_three_kinds_and_their_spellings() {
     for kind in Kind::ALL {
-        assert_eq!(Kind::parse(kind.as_str()), Some(kind));
+        assert_eq!(Kind::read(kind.as_str()), Some(kind));
         let json = format!("\"{kind}\"");
         assert_eq!(serde_json::to_string(&kind).unwrap(), json);
     }
-    assert_eq!(Kind::parse(" split-task "), Some(Kind::SplitTask));
-    assert_eq!(Kind::parse("addFollowUp"), Some(Kind::AddFollowup));
-    assert_eq!(Kind::parse("Prerequisite"), Some(Kind::AddPrerequisite));
+    assert_eq!(Kind::read(" split-task "), Some(Kind::SplitTask));
+    assert_eq!(Kind::read("addFollowUp"), Some(Kind::AddFollowup));
+    assert_eq!(Kind::read("Prerequisite"), Some(Kind::AddPrerequisite));
     for other in ["", "SPEC_ADJUSTMENT", "SPLIT_TASK | ADD_FOLLOWUP", "splits"] {
-        assert_eq!(Kind::parse(other), None, "{other}");
+        assert_eq!(Kind::read(other), None, "{other}");
     }
 }
 

@@ -156,9 +156,7 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
         tx.change("UPDATE totals SET last_good = ?1 WHERE ?1 IS NOT NULL", [&capture.attempt.commit_after])?;
         return Ok(());
     }
-    let Some(report) = &capture.report else {
-        return Ok(());
-    };
+    let Some(report) = &capture.report else { return Ok(()) };
     let words = || report.why_it_failed.chars().take(CAUSE_CHARS).collect();
     let cause = capture.attempt.fingerprint_coarse.clone();
     let cause: String = cause.unwrap_or_else(words);

@@ -116,9 +116,7 @@ fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
          WHERE i.task_id = ?1 AND c.kind = 'SPLIT_TASK'";
     let mut root = fixes::root_of(conn, task)?;
     for _ in 0..MOST_SPLITS {
-        let Some(whole) = conn.first(split, [&root])? else {
-            break;
-        };
+        let Some(whole) = conn.first(split, [&root])? else { break };
         root = fixes::root_of(conn, &whole)?;
     }
     Ok(root)

@@ -80,9 +80,9 @@ impl Store {
 
 pub(super) fn store(tx: &Connection, capture: &mut Capture, random: Random<'_>) -> Result<()> {
     let id = capture.attempt.task_id.clone();
-    let tries = claims::tries(tx, &id)?;
-    capture.attempt.attempt_number = tries.recorded + 1;
-    capture.attempt.attempt = tries.counted + 1;
+    let before = claims::attempt_counts(tx, &id)?;
+    capture.attempt.attempt_number = before.recorded + 1;
+    capture.attempt.attempt = before.counted + 1;
     let attempt = &capture.attempt;
     let ended_at = attempt.ended_at();
     tx.insert_record("iteration_outcomes", attempt, &[])?;

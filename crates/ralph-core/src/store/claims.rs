@@ -52,7 +52,7 @@ pub struct ClaimRequest {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tries {
+pub struct AttemptCounts {
     pub recorded: u32,
     pub counted: u32,
 }
@@ -78,7 +78,7 @@ pub struct UnfinishedAttempt {
 pub struct Claimed {
     pub task: Task,
     pub metrics: TaskMetrics,
-    pub tries: Tries,
+    pub attempts: AttemptCounts,
     /// The proof that the claim is the caller's.
     pub token: Token,
 }
@@ -102,7 +102,7 @@ pub struct Claim {
 }
 
 record!(Owner { host, pid, pid_started });
-record!(Tries { recorded, counted });
+record!(AttemptCounts { recorded, counted });
 record!(UnfinishedAttempt {
     attempt_number, iteration, agent, model, rationale, started_at, commit_before, log_path, work_dir, learnings,
 } reads {});
@@ -123,13 +123,11 @@ impl Store {
     /// Takes the next ready task, or a parent whose gate is due, in one atomic statement.
     pub fn claim(&mut self, request: &ClaimRequest) -> Result<Option<Claimed>> {
         self.write(Durability::Process, |tx| {
-            let Some(id) = take(tx, request)? else {
-                return Ok(None);
-            };
+            let Some(id) = take(tx, request)? else { return Ok(None) };
             Ok(Some(Claimed {
                 task: plan::known(tx, &id)?,
                 metrics: plan::metrics(tx, &id)?,
-                tries: tries(tx, &id)?,
+                attempts: attempt_counts(tx, &id)?,
                 token: request.token.clone(),
             }))
         })
@@ -229,8 +227,8 @@ impl Store {
         self.read(|conn| attempts_used(conn, task))
     }
 
-    pub fn tries(&self, task: &TaskId) -> Result<Tries> {
-        self.read(|conn| tries(conn, task))
+    pub fn attempt_counts(&self, task: &TaskId) -> Result<AttemptCounts> {
+        self.read(|conn| attempt_counts(conn, task))
     }
 
     /// Remembers with a claim what its attempt is about to commit; it is forgotten with the claim.
@@ -323,7 +321,7 @@ pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {
     )
 }
 
-pub(super) fn tries(conn: &Connection, id: &TaskId) -> Result<Tries> {
+pub(super) fn attempt_counts(conn: &Connection, id: &TaskId) -> Result<AttemptCounts> {
     let sql = "SELECT attempt_number AS recorded, ordinal - 1 + counted AS counted FROM iteration_outcomes
          WHERE task_id = ?1 ORDER BY attempt_number DESC LIMIT 1";
     Ok(conn.first(sql, [id])?.unwrap_or_default())
@@ -343,9 +341,7 @@ pub(super) fn refuse_moved(tx: &Connection, task: &TaskId, token: &Token) -> Res
 
 /// A task under way is not a person's to change until its run lets go of it.
 pub(super) fn refuse_claimed(tx: &Connection, id: &TaskId) -> Result<()> {
-    let Some(claim) = of_task(tx, id)? else {
-        return Ok(());
-    };
+    let Some(claim) = of_task(tx, id)? else { return Ok(()) };
     Err(StoreError::InProgress {
         task: plan::name(tx, id)?,
         run_id: claim.run_id,

@@ -316,12 +316,8 @@ pub(super) fn import(
         false => note_attempt(tx, original, root, key, &text),
     };
     for task in &draft.tasks {
-        let (Some(id), Some(name)) = (ids.get(task.name.as_str()), task.fix_of.as_deref()) else {
-            continue;
-        };
-        let Some(original) = ids.get(name) else {
-            continue;
-        };
+        let (Some(id), Some(name)) = (ids.get(task.name.as_str()), task.fix_of.as_deref()) else { continue };
+        let Some(original) = ids.get(name) else { continue };
         let (root, depth) = root_of(&task.name, original);
         let values = bind! { task_id: id, original_id: original, root_id: root, depth };
         tx.insert_new("fixes", values)?;
@@ -330,9 +326,7 @@ pub(super) fn import(
         note_new(original, &root, &task.name, text)?;
     }
     for fixes in kept {
-        let Some(original) = ids.get(fixes.name.as_str()) else {
-            continue;
-        };
+        let Some(original) = ids.get(fixes.name.as_str()) else { continue };
         let (root, _) = root_of(&fixes.name, original);
         for key in &fixes.keys {
             let text = FixText { error: fixes.last_error.clone(), ..FixText::default() };

@@ -101,7 +101,7 @@ pub enum StoreError {
     Engine { path: PathBuf, source: rusqlite::Error },
 }
 
-/// Statements know no file; whoever runs them adds its path.
+/// Statements know no file; the caller adds its path.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         let path = PathBuf::new();

@@ -184,7 +184,7 @@ pub(super) fn refuse_cycle(conn: &Connection, start: &TaskId) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a plan in which tasks wait for each other, whoever they are.
+/// Refuses a plan in which tasks wait for each other, anywhere in it.
 pub(super) fn refuse_any_cycle(conn: &Connection) -> Result<()> {
     let sql = "SELECT blocked_id, blocker_id FROM dependencies
          UNION ALL SELECT parent_id, id FROM tasks WHERE parent_id IS NOT NULL";
@@ -200,9 +200,7 @@ pub(super) fn refuse_any_cycle(conn: &Connection) -> Result<()> {
             edges.push(to);
         }
     }
-    let Some(cycle) = cycles(&edges).into_iter().next() else {
-        return Ok(());
-    };
+    let Some(cycle) = cycles(&edges).into_iter().next() else { return Ok(()) };
     let names = cycle.iter().chain(cycle.first()).filter_map(|place| ids.get(*place));
     Err(StoreError::Cycle(names.map(|id| plan::name(conn, id)).collect::<Result<_>>()?))
 }

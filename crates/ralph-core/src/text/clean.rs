@@ -13,9 +13,7 @@ pub fn clean_bytes(bytes: &[u8]) -> String {
 /// Removes terminal escape sequences, control codes but `\n` and `\t`, and [invisible](is_invisible)
 /// characters (which can make text read as what it is not); `\r\n` and a lone `\r` become `\n`.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let Some(mut at) = next_dirty(text, 0) else {
-        return Cow::Borrowed(text);
-    };
+    let Some(mut at) = next_dirty(text, 0) else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
     let mut kept = 0;
     loop {

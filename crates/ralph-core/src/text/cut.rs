@@ -75,9 +75,7 @@ pub fn plain_line(text: &str, max_chars: usize) -> String {
 
 /// Cuts a line that is known to be too long, with room for the mark.
 fn shorten(line: &str, max_chars: usize) -> String {
-    let Some(room) = max_chars.checked_sub(1) else {
-        return String::new();
-    };
+    let Some(room) = max_chars.checked_sub(1) else { return String::new() };
     format!("{}…", cut_words(line, room))
 }
 

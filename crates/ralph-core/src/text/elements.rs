@@ -51,12 +51,8 @@ pub fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
             at = start + 1;
             let rest = text.get(at..).unwrap_or_default();
             if let Some(closing) = rest.strip_prefix('/') {
-                let Some((tag, after)) = tag_name(closing) else {
-                    continue;
-                };
-                let Some(end) = after.trim_ascii_start().strip_prefix('>') else {
-                    continue;
-                };
+                let Some((tag, after)) = tag_name(closing) else { continue };
+                let Some(end) = after.trim_ascii_start().strip_prefix('>') else { continue };
                 at = text.len() - end.len();
                 if let Some(opening) = open.get_mut(tag).and_then(Option::take) {
                     return Some(Element {

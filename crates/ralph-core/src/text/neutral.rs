@@ -25,7 +25,7 @@ static STRUCTURE: Pattern = Pattern::new(r"^(?<indent>\s*)(?<mark>#|```|~~~|=+$|
 /// The same text without live signals: the `<` of a signal's tag, or of a comment that would hide
 /// what follows it, becomes `‹`. Length in characters and everything else stay as they were.
 ///
-/// Signals that need a line of their own are the business of whoever lays out the lines.
+/// Signals that need a line of their own are left to the code that lays out the lines.
 pub fn inert(text: &str) -> String {
     // Taken out first: without them, what they tear apart would be a signal again.
     let text = without_invisible(text);

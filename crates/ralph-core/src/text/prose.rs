@@ -85,9 +85,7 @@ pub fn first_sentences(text: &str, most: usize) -> &str {
     let text = text.trim();
     let mut at = 0;
     for _ in 0..most {
-        let Some(end) = sentence_end(text, at) else {
-            return text;
-        };
+        let Some(end) = sentence_end(text, at) else { return text };
         at = end;
     }
     text.get(..at).unwrap_or(text)

@@ -143,9 +143,7 @@ fn report(runs: &[(&RunRow, bool, &str)], json: bool) -> CommandResult {
 fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, CommandError> {
     let mut runs: Vec<RunRow> = workspace.store.open_runs()?;
     runs.retain(is_active);
-    let Some(name) = named else {
-        return Ok(runs);
-    };
+    let Some(name) = named else { return Ok(runs) };
     let names: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
     runs.retain(|run| run.id.as_str() == name);
     if !runs.is_empty() {
@@ -169,9 +167,7 @@ fn send_term(run: &RunRow) -> Result<(), CommandError> {
         }
         Liveness::Alive => {}
     }
-    let Some(pid) = i32::try_from(owner.pid).ok().and_then(Pid::from_raw) else {
-        return Ok(());
-    };
+    let Some(pid) = i32::try_from(owner.pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
     // A process that was suspended by Ctrl-Z hears nothing until it goes on.
     match kill_process(pid, Signal::TERM).and_then(|()| kill_process(pid, Signal::CONT)) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),

@@ -289,9 +289,7 @@ fn php(listing: &Listing<'_>) -> Tools {
 fn has_target(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.strip_prefix('@').unwrap_or(line);
-        let Some((head, rest)) = line.split_once(':') else {
-            return false;
-        };
+        let Some((head, rest)) = line.split_once(':') else { return false };
         let mut words = head.split_whitespace();
         !line.starts_with(char::is_whitespace)
             && words.next() == Some("test")

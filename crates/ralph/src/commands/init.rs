@@ -274,9 +274,7 @@ fn chosen_agent<'s>(survey: &'s Survey, choices: &Choices) -> Option<&'s AgentHe
 
 fn agent(survey: &Survey, choices: &Choices) -> String {
     let name = choices.agent.as_deref().unwrap_or(DEFAULT_AGENT);
-    let Some(agent) = chosen_agent(survey, choices) else {
-        return name.to_owned();
-    };
+    let Some(agent) = chosen_agent(survey, choices) else { return name.to_owned() };
     let state = match (agent.installed, agent.logged_in) {
         (false, _) => format!(", not installed: {}", agent.install),
         (true, false) => format!(", no login found: {}", agent.login),

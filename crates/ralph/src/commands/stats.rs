@@ -53,9 +53,7 @@ fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
     let settings = workspace.settings()?;
     let name = settings.agent();
     // What was is worth showing also when the agent of today cannot be used.
-    let Ok(agent) = build_agent(name, &settings.agents) else {
-        return Ok(Vec::new());
-    };
+    let Ok(agent) = build_agent(name, &settings.agents) else { return Ok(Vec::new()) };
     let mut beliefs = workspace.store.beliefs(agent.name())?;
     beliefs.set_prices(agent.ladder(), output_prices(&agent.prices()));
     Ok(expectations(&beliefs, agent.ladder()))

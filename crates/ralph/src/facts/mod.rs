@@ -204,7 +204,7 @@ impl CurrentAttempt {
         Ok(Some(Self {
             task: TaskRef::from(&task),
             purpose: claim.purpose,
-            attempt: store.tries(&task.id)?.counted + 1,
+            attempt: store.attempt_counts(&task.id)?.counted + 1,
             agent: attempt.agent.clone(),
             model: attempt.model.clone(),
             since: attempt.started_at.unwrap_or(claim.claimed_at),

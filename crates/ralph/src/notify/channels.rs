@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ralph_core::agent::{
-    BoundedText, Exit, Interrupt, Launch, ProcessLimits, Signal, Stop, Stream, Watch, end_left_overs,
-    own_settings, run_exempt,
+    BoundedText, Interrupt, Launch, ProcessLimits, Signal, Stream, Watch, end_left_overs, own_settings,
+    run_exempt,
 };
 use ralph_core::hooks::when_recorded;
 use ralph_core::host::{Host, ThisHost, process_owner};
@@ -250,13 +250,7 @@ fn call(
         }
         Err(error) => return Err(safe_line(&error.to_string(), 200)),
     };
-    let how = match (ended.stop, ended.exit) {
-        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => format!("timed out after {limit:?}"),
-        (Stop::Interrupted, _) => "was stopped with the run".to_owned(),
-        (_, Exit::Code(0)) => return Ok(Delivery::Sent),
-        (_, Exit::Code(code)) => format!("exited with code {code}"),
-        (_, Exit::Signal(signal)) => format!("was killed by signal {signal}"),
-    };
+    let Some(how) = ended.failure() else { return Ok(Delivery::Sent) };
     let printed = output.printed.into_text();
     let last = printed.lines().map(str::trim).rfind(|line| !line.is_empty());
     let last = last.map(|line| format!(": {}", safe_line(line, 200)));

@@ -126,16 +126,16 @@ impl Webhook {
     }
 
     pub fn send(&self, message: &Message, cutoff: &Cutoff) -> Result<Delivery, String> {
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            tries += 1;
+            attempts += 1;
             let why = match self.post(message) {
                 Answer::Delivered => return Ok(Delivery::Sent),
                 Answer::Refused(why) => why,
                 Answer::Retry { why, after } => {
-                    if tries <= self.retries {
+                    if attempts <= self.retries {
                         let jitter = (random() >> 11) as f64 / (1_u64 << 53) as f64;
-                        cutoff.wait(pause(tries, after, jitter));
+                        cutoff.wait(pause(attempts, after, jitter));
                         if !cutoff.is_over() {
                             continue;
                         }
@@ -143,9 +143,9 @@ impl Webhook {
                     why
                 }
             };
-            return Err(match tries {
+            return Err(match attempts {
                 1 => why,
-                _ => format!("{why} (after {tries} attempts)"),
+                _ => format!("{why} (after {attempts} attempts)"),
             });
         }
     }
@@ -195,8 +195,8 @@ impl Answer {
 }
 
 /// The wait after so many requests. `jitter` is a random number in 0..1.
-fn pause(tries: u32, asked: Option<Duration>, jitter: f64) -> Duration {
-    let own = backoff(FIRST, tries, LONGEST, jitter);
+fn pause(attempts: u32, asked: Option<Duration>, jitter: f64) -> Duration {
+    let own = backoff(FIRST, attempts, LONGEST, jitter);
     own.max(asked.unwrap_or_default().min(LONGEST_ASKED))
 }
 
@@ -212,9 +212,7 @@ fn signature(secret: &str, timestamp: i64, body: &str) -> String {
 
 fn hmac_sha256(key: &[u8], text: &[u8]) -> String {
     // A key of any length will do.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
-        return String::new();
-    };
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { return String::new() };
     mac.update(text);
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -312,8 +310,8 @@ mod tests {
             let why = format!("HTTP {code}");
             assert_eq!(Answer::of_status(code, None), Answer::Retry { why, after: None });
         }
-        for (tries, millis) in [(1, 500), (2, 1000), (3, 2000)] {
-            assert_eq!(pause(tries, None, 0.5), Duration::from_millis(millis));
+        for (attempts, millis) in [(1, 500), (2, 1000), (3, 2000)] {
+            assert_eq!(pause(attempts, None, 0.5), Duration::from_millis(millis));
         }
         assert_eq!(pause(1, None, 0.0), Duration::from_millis(250));
         assert_eq!(pause(1, None, 1.0), Duration::from_millis(750));
@@ -345,8 +343,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_wait_is_longer_than_a_minute(tries in 1_u32.., secs in any::<u64>(), jitter in 0.0..1.0) {
-            prop_assert!(pause(tries, Some(Duration::from_secs(secs)), jitter) <= LONGEST_ASKED);
+        fn no_wait_is_longer_than_a_minute(attempts in 1_u32.., secs in any::<u64>(), jitter in 0.0..1.0) {
+            prop_assert!(pause(attempts, Some(Duration::from_secs(secs)), jitter) <= LONGEST_ASKED);
         }
     }
 }

@@ -48,9 +48,7 @@ pub fn defaults_revision() -> u32 {
 
 /// A line for each default that changed for this project since its last run; nothing for a project without runs.
 pub fn notices(settings: &Settings, last_run: Option<u32>) -> Vec<String> {
-    let Some(last_run) = last_run else {
-        return Vec::new();
-    };
+    let Some(last_run) = last_run else { return Vec::new() };
     CHANGED_DEFAULTS
         .iter()
         .filter(|change| change.revision > last_run && change.concerns(settings))

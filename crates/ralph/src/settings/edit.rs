@@ -111,9 +111,7 @@ pub fn set(text: &str, name: &Name, value: Value) -> Result<String, TomlError> {
 }
 
 fn find_table<'t>(root: &'t mut dyn TableLike, path: &[String]) -> Option<&'t mut dyn TableLike> {
-    let Some((name, rest)) = path.split_first() else {
-        return Some(root);
-    };
+    let Some((name, rest)) = path.split_first() else { return Some(root) };
     find_table(root.get_mut(name)?.as_table_like_mut()?, rest)
 }
 

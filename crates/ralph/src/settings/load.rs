@@ -141,9 +141,7 @@ pub(super) fn read_environment(
     let variable = |key: &Key| format!("{PREFIX}{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
     for (name, value) in environment {
         // Other programs' variables may be anything.
-        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
-            continue;
-        };
+        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
         let Some(text) = value.to_str() else {
             return Err(CommandError::usage(format_args!("{name} is not valid UTF-8")));
         };

@@ -458,11 +458,9 @@ impl SettingType for WebhookUrl {
     }
 }
 
-/// A URL without login, path and query: for many services whoever knows them may post.
+/// A URL without login, path and query: for many services they are all that is needed to post.
 pub fn shown_url(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return MASK.to_owned();
-    };
+    let Some((scheme, rest)) = url.split_once("://") else { return MASK.to_owned() };
     let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let host = authority.rsplit('@').next().unwrap_or_default();

@@ -17,7 +17,7 @@ const NAP: Duration = Duration::from_millis(100);
 /// Ctrl-D.
 const END_OF_INPUT: u8 = 4;
 
-/// Whoever sits at the terminal that Ralph was started from.
+/// The person at the terminal that Ralph was started from.
 pub struct AtTerminal {
     interrupt: Interrupt,
 }

@@ -145,7 +145,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
             let files = format::counted(*files as u64, "file");
             dim(format!("· {} rolled back {files}; the changes are saved at {reference}", task.name()))
         }
-        EventKind::HookFailed { hook, message } => yellow(format!("! hook {} {message}", hook.name())),
+        EventKind::HookFailed { hook, message } => yellow(format!("! hook {hook} {message}")),
         EventKind::LearningsTidied { merged, pruned, undo } => dim(tidied(merged, pruned, undo.as_deref())),
         EventKind::LogsPruned { files, bytes } => {
             let (files, bytes) = (format::counted(*files, "old log"), format::bytes(*bytes));

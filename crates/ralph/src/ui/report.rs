@@ -92,9 +92,7 @@ pub fn status(facts: &StatusFacts, width: usize) -> String {
 /// What is shown at the end of a run; its last line says how far the plan is. Facts that cannot be read are left out: the
 /// run is over, and its exit code stands.
 pub fn summary(workspace: &Workspace, summary: &Summary) -> String {
-    let Some(run_id) = &summary.run_id else {
-        return String::new();
-    };
+    let Some(run_id) = &summary.run_id else { return String::new() };
     let mut page = Page { text: String::from("\n"), width: super::width(), listed: LISTED_AT_END };
     let store = &workspace.store;
     let plan = PlanFacts::read(workspace).ok();

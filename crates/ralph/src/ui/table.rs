@@ -59,9 +59,7 @@ fn shrink(widths: &mut [usize], width: usize) {
     loop {
         let total: usize = widths.iter().map(|w| w + GAP).sum();
         let over = total.saturating_sub(width.saturating_add(GAP));
-        let Some(widest) = widths.iter_mut().max().filter(|w| over > 0 && **w > NARROWEST) else {
-            return;
-        };
+        let Some(widest) = widths.iter_mut().max().filter(|w| over > 0 && **w > NARROWEST) else { return };
         *widest -= 1;
     }
 }

@@ -1,4 +1,4 @@
-//! Outputs of real programs: the same failure twice, another one, and one of two mended.
+//! Outputs of real programs: the same failure twice, another one, and one of two fixed.
 
 mod go;
 mod javascript;

@@ -129,9 +129,7 @@ pub(in crate::engine) fn mark_of(task: &FiledTask) -> Option<bool> {
 /// The block of a task that the file does not have.
 pub(super) fn block_of(unfiled: &UnfiledTask, spec: &Spec<'_>, folder: Option<&str>) -> String {
     let task = &unfiled.task;
-    let Some(fix) = &unfiled.fix else {
-        return tasks_md::render(&draft_of(task));
-    };
+    let Some(fix) = &unfiled.fix else { return tasks_md::render(&draft_of(task)) };
     let (error, attempted_fix) = (Some(fix.error.clone()), fix.attempted.clone());
     let facts = FailureFacts { error, attempted_fix, status: None };
     let failure = Failure::of_block(&fix.original, facts, String::new());

@@ -101,9 +101,7 @@ impl<'a> Layout<'a> {
                 is_open = name.is_some();
                 sections.extend(name.map(|name| OwnedSection { name, parts: Vec::new() }));
             }
-            let Some(section) = sections.last_mut().filter(|_| is_open) else {
-                continue;
-            };
+            let Some(section) = sections.last_mut().filter(|_| is_open) else { continue };
             match line.kind {
                 Kind::Heading(..=2) => section.begin_part(start, None, false),
                 Kind::Heading(3) => section.begin_part(start, section.subsection(line), false),

@@ -112,9 +112,7 @@ pub struct SyncPlan {
 
 pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
     let mut plan = SyncPlan::default();
-    let (Some(found), last) = (situation.found, situation.last) else {
-        return plan;
-    };
+    let (Some(found), last) = (situation.found, situation.last) else { return plan };
     let by_text = by_text(situation.learnings);
     let written: HashSet<&LearningId> =
         last.iter().flat_map(|last| last.bullets.iter().map(|(id, _)| id)).collect();
@@ -147,9 +145,7 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
         let active: HashMap<&LearningId, &Known> =
             situation.learnings.iter().filter(|known| known.active).map(|known| (&known.id, known)).collect();
         for (id, section) in &last.bullets {
-            let Some(known) = active.get(id) else {
-                continue;
-            };
+            let Some(known) = active.get(id) else { continue };
             let there = seen.contains(&known.key);
             if !there && found.sections.contains(section) {
                 plan.prune.push(id.clone());

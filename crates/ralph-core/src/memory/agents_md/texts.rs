@@ -189,9 +189,7 @@ pub(super) fn item_text<'a>(mut lines: impl Iterator<Item = &'a str>) -> Cow<'a,
 
 /// A line without two columns of its indent; a tab goes as a whole.
 fn without_indent(line: &str) -> &str {
-    let Some(rest) = line.strip_prefix(' ') else {
-        return line.strip_prefix('\t').unwrap_or(line);
-    };
+    let Some(rest) = line.strip_prefix(' ') else { return line.strip_prefix('\t').unwrap_or(line) };
     rest.strip_prefix([' ', '\t']).unwrap_or(rest)
 }
 

@@ -326,9 +326,7 @@ fn has_intro(layout: &Layout<'_>, top: &Part<'_>) -> bool {
 
 /// The line before which another item of a part's list goes.
 fn end_of_items(layout: &Layout<'_>, part: &Part<'_>) -> usize {
-    let Some(last) = part.blocks.last() else {
-        return layout.file.end_of_content(part.start, part.end);
-    };
+    let Some(last) = part.blocks.last() else { return layout.file.end_of_content(part.start, part.end) };
     // Text that follows an item directly is shown as part of it, and so is what is indented below.
     let mut at = last.end;
     while at < part.end {

@@ -91,9 +91,7 @@ impl Attempts {
         let mut left = room - self.frame() - note.len() - self.newest.size();
         let mut first = self.earlier.len();
         for (index, attempt) in self.earlier.iter().enumerate().rev() {
-            let Some(rest) = left.checked_sub(attempt.size()) else {
-                break;
-            };
+            let Some(rest) = left.checked_sub(attempt.size()) else { break };
             left = rest;
             first = index;
         }

@@ -213,9 +213,7 @@ fn chars(text: &str) -> usize {
 /// A text of at most `max` characters: the whole one, or its beginning with `…` behind,
 /// cut between words where that costs no more than a third of the room.
 fn shorten(text: &str, max: usize) -> String {
-    let Some(room) = max.checked_sub(1) else {
-        return String::new();
-    };
+    let Some(room) = max.checked_sub(1) else { return String::new() };
     if first_chars(text, max).len() == text.len() {
         return text.to_owned();
     }

@@ -40,9 +40,7 @@ impl WordSet {
         }
         let needed = (small.len() + large.len()) * 4 / 9 + 1;
         // What they share is at most the smaller set: most pairs need no walk.
-        let Some(mut spare) = small.len().checked_sub(needed) else {
-            return false;
-        };
+        let Some(mut spare) = small.len().checked_sub(needed) else { return false };
         // And most that do end after a few steps, when too many words of the smaller set were missed.
         let mut rest = large.iter().peekable();
         for hash in small {

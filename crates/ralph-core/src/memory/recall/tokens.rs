@@ -137,9 +137,7 @@ pub fn each_token(text: &str, mut each: impl FnMut(&str)) {
 pub fn each_word_and_token(text: &str, mut each: impl FnMut(&str, Option<&str>)) {
     let mut token = String::new();
     each_word_as_written(text, |word, run| {
-        let Some(run) = run else {
-            return each(word, Some(word));
-        };
+        let Some(run) = run else { return each(word, Some(word)) };
         lower_into(run.trim_matches('_'), &mut token);
         // A word that was cut may stand for several.
         let whole = run.chars().nth(MAX_WORD_CHARS).is_none();

@@ -132,7 +132,7 @@ pub fn withheld(candidate: &Candidate) -> bool {
         && record(&candidate.record) <= weights::WITHHOLD_RECORD
 }
 
-/// What is believed of attempts before any was recorded, by the counted tries of the task before them; the last
+/// What is believed of attempts before any was recorded, by the counted attempts on the task before them; the last
 /// stands for all from there on. Every failure makes the next success less likely.
 const BELIEFS: [f64; 4] = [0.5, 0.38, 0.25, 0.15];
 /// As many attempts as the belief is worth.
@@ -145,7 +145,7 @@ pub struct Tally {
     pub done: u64,
 }
 
-/// Which kind an attempt is, by the counted tries of its task before it.
+/// Which kind an attempt is, by the counted attempts on its task before it.
 pub fn kind_of_attempt(tries_before: u32) -> usize {
     usize::try_from(tries_before).unwrap_or(usize::MAX).min(3)
 }

@@ -1,4 +1,4 @@
-//! Fix tasks: the example, what stands in for what is missing, and hostile errors.
+//! Fix tasks: the example, what replaces a missing field, and hostile errors.
 
 use proptest::collection::vec;
 use proptest::option;

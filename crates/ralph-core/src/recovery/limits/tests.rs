@@ -170,7 +170,7 @@ fn rch_02_the_line_of_a_task_that_reached_a_limit() {
 
 #[test]
 fn rch_01_02_states_read_back() {
-    for (end, words) in STATES {
+    for (end, words) in FinalState::ALL.map(|end| (end, end.as_str())) {
         assert_eq!(FinalState::read(words), Some(end));
     }
     assert_eq!(FinalState::read("MAYBE"), None);

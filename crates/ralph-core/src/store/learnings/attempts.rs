@@ -35,16 +35,14 @@ pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()>
             bind! { task: attempt.task_id, number: attempt.attempt_number, place, id },
         )?;
         // Somebody may have deleted it meanwhile, or replaced it.
-        let Some(heir) = heir(tx, id)?.filter(|_| noted > 0) else {
-            continue;
-        };
+        let Some(heir) = heir(tx, id)?.filter(|_| noted > 0) else { continue };
         tx.change(
             "UPDATE learnings SET shown = shown + 1,
                  last_used_at = max(coalesce(last_used_at, ''), :now) WHERE id = :id",
             bind! { id: heir, now: attempt.ended_at() },
         )?;
         if judges {
-            judge(tx, &heir, &attempt.task_id, done, expected)?;
+            credit_one(tx, &heir, &attempt.task_id, done, expected)?;
         }
     }
     if let Some(rate) = rates.get_mut(kind).filter(|_| judges) {
@@ -65,7 +63,13 @@ fn heir(tx: &Connection, id: &str) -> Result<Option<LearningId>> {
     tx.first(sql, [id])
 }
 
-fn judge(tx: &Connection, learning: &LearningId, task: &TaskId, done: bool, expected: f64) -> Result<()> {
+fn credit_one(
+    tx: &Connection,
+    learning: &LearningId,
+    task: &TaskId,
+    done: bool,
+    expected: f64,
+) -> Result<()> {
     let sql = "SELECT helpful, expected FROM learning_verdicts
          WHERE learning_id = :learning AND task_id = :task";
     let values = bind! { learning, task };

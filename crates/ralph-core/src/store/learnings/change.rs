@@ -332,9 +332,7 @@ fn merge(tx: &Connection, merge: &Merge, random: Random<'_>) -> Result<Option<Me
         members.extend(find(tx, member.id.as_str())?);
     }
     members.retain(|learning| learning.state == LearningState::Active);
-    let Some(best) = members.first().filter(|_| members.len() > 1) else {
-        return Ok(None);
-    };
+    let Some(best) = members.first().filter(|_| members.len() > 1) else { return Ok(None) };
     let newest = members.iter().map(|member| member.created_at).max();
     let new = NewLearning {
         category: best.category.clone(),
@@ -365,9 +363,7 @@ fn undo_line(tx: &Connection, learning: Learning, now: Timestamp, done: &mut Res
     let mut below = learning;
     for _ in 0..LONGEST_LINE {
         // What it only repeated was there before it, and stays.
-        let Some(next) = below.superseded_by.as_ref().filter(|_| !below.repeats) else {
-            break;
-        };
+        let Some(next) = below.superseded_by.as_ref().filter(|_| !below.repeats) else { break };
         let successor = known(tx, next)?;
         retire(tx, &successor, Some((&below.id, &heir)), now, done)?;
         below = successor;

@@ -53,9 +53,7 @@ pub(super) fn take_word(
     known: Option<&Before>,
     now: Timestamp,
 ) -> Result<Word> {
-    let Some(word) = word_of(task) else {
-        return Ok(Word::Nothing);
-    };
+    let Some(word) = word_of(task) else { return Ok(Word::Nothing) };
     // A box that was ticked before tells nothing new: somebody may have opened the task again since.
     let is_news = known.is_none_or(|known| known.tick == Tick::Open);
     let sql = "SELECT status NOT IN ('done', 'skipped')

@@ -192,9 +192,7 @@ fn take_words(
 ) -> Result<()> {
     let mut parents = Vec::new();
     for task in &request.draft.tasks {
-        let Some(id) = ids.get(task.name.as_str()) else {
-            continue;
-        };
+        let Some(id) = ids.get(task.name.as_str()) else { continue };
         let known = before.get(task.name.as_str());
         if request.author != Author::Person {
             let sql = "SELECT 1 FROM task_sources WHERE task_id = ?1 AND ticked = 2";
@@ -315,9 +313,7 @@ fn replace_finished<'d>(
 ) -> Result<HashMap<&'d str, TaskId>> {
     let mut replaced = HashMap::new();
     for (task, digest) in request.draft.tasks.iter().zip(digests) {
-        let Some(known) = before.get(&task.name) else {
-            continue;
-        };
+        let Some(known) = before.get(&task.name) else { continue };
         let is_unchanged = known.digest == *digest || known.digest.is_empty();
         if is_unchanged || task.done || task.skipped || !is_new_work(&plan::known(tx, &known.id)?, task) {
             continue;

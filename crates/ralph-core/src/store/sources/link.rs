@@ -34,9 +34,7 @@ pub(super) fn link<'d>(
     let mut waits_anew = false;
     let mut moved: Vec<TaskId> = Vec::new();
     for task in &draft.tasks {
-        let Some(id) = ids.get(task.name.as_str()) else {
-            continue;
-        };
+        let Some(id) = ids.get(task.name.as_str()) else { continue };
         let parent = task.parent.as_deref().and_then(|name| ids.get(name));
         let may_have_one = parent.is_some() || nests && before.contains_key(&task.name);
         if may_have_one && status::parent_of(tx, id)?.as_ref() != parent {

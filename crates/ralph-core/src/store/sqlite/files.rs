@@ -107,7 +107,7 @@ impl Store {
     }
 
     /// Whether the log begins as SQLite began it. One that somebody emptied has a hole there as soon as more is written to
-    /// it: whoever opens the database next finds nothing of what it held.
+    /// it: the next process that opens the database finds nothing of what it held.
     fn has_wal_header(&self) -> bool {
         let log = wal_path(&self.path);
         let mut header = [0; WAL_MAGIC.len() + 1];
@@ -247,9 +247,7 @@ pub(super) fn copy(
 
 /// Deletes what killed processes left of copies; whatever cannot be deleted only takes room.
 fn remove_partial_copies(dir: &Path) {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
-    };
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
     let is_partial = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy());
         let age = path.symlink_metadata().and_then(|meta| meta.modified());

@@ -86,9 +86,7 @@ pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
 
 fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let sql = "SELECT doc, terms, tags FROM learning_docs WHERE learning_id = ?1";
-    let Some((doc, terms, tags)) = tx.first::<(i64, String, Vec<String>)>(sql, [id])? else {
-        return Ok(());
-    };
+    let Some((doc, terms, tags)) = tx.first::<(i64, String, Vec<String>)>(sql, [id])? else { return Ok(()) };
     tx.change("DELETE FROM learning_index WHERE rowid = ?1", [doc])?;
     tx.change("DELETE FROM learning_docs WHERE doc = ?1", [doc])?;
     let tags = tags.iter().map(String::as_str);

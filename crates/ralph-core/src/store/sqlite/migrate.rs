@@ -96,9 +96,7 @@ fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Asked again inside the lock: another process may have done the step meanwhile.
         let version = version(&tx)?;
-        let Some(step) = STEPS.get(version as usize) else {
-            break;
-        };
+        let Some(step) = STEPS.get(version as usize) else { break };
         tx.execute_batch(step)?;
         tx.pragma_update(None, "user_version", version + 1)?;
         tx.commit()?;

@@ -76,7 +76,7 @@ fn a_claim_carries_its_lease_and_a_release_gives_the_task_back() {
     let mut f = Fixture::new();
     let id = f.task("a", &[]);
     let (claimed, token) = f.claim().unwrap();
-    assert_eq!((claimed.tries, f.status(&id)), (NONE, Status::InProgress));
+    assert_eq!((claimed.attempts, f.status(&id)), (NONE, Status::InProgress));
     let claim = f.store.claims().unwrap().remove(0);
     assert_eq!((claim.task_id, claim.token), (id.clone(), token.clone()));
     assert_eq!(claim.expires_at.since(NOW).as_secs(), 60);

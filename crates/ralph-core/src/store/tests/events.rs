@@ -71,7 +71,7 @@ fn waits_have_a_length_unless_they_go_on() {
 fn begin(f: &mut Fixture, log: &str) -> (Claimed, Token) {
     let (claimed, token) = f.claim().unwrap();
     let start = UnfinishedAttempt {
-        attempt_number: claimed.tries.recorded + 1,
+        attempt_number: claimed.attempts.recorded + 1,
         iteration: Some(1),
         agent: Some("mine".into()),
         model: Some("small".into()),

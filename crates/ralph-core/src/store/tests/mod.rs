@@ -21,7 +21,7 @@ use super::Store;
 use crate::breaker::BreakerChange;
 use crate::event::{EventKind, RunEvent};
 use crate::model::{Attempt, NewTask, Outcome, RunId, Status, TaskId, TaskMetrics, Timestamp, Token};
-use crate::store::{Capture, ClaimRequest, Claimed, NewRun, Owner, Purpose, Scope, TaskNext, Tries};
+use crate::store::{AttemptCounts, Capture, ClaimRequest, Claimed, NewRun, Owner, Purpose, Scope, TaskNext};
 
 /// A store in a directory of its own.
 struct Fixture {
@@ -162,7 +162,7 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
         report: None,
         learnings: Vec::new(),
         lesson: None,
-        metrics: TaskMetrics { total_attempts: claimed.tries.counted + 1, ..TaskMetrics::default() },
+        metrics: TaskMetrics { total_attempts: claimed.attempts.counted + 1, ..TaskMetrics::default() },
         next,
         gave_up: false,
         fix: None,
@@ -178,4 +178,4 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
     Ended { capture, token: token.clone() }
 }
 
-const NONE: Tries = Tries { recorded: 0, counted: 0 };
+const NONE: AttemptCounts = AttemptCounts { recorded: 0, counted: 0 };

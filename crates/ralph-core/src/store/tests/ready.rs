@@ -141,9 +141,7 @@ fn play(fixture: &mut Fixture, ids: &mut Vec<TaskId>, step: &Step) {
             }
         }
         Step::ParentGate { passes } => {
-            let Some((claimed, token)) = fixture.claim_as(Purpose::ParentGate, "r-1") else {
-                return;
-            };
+            let Some((claimed, token)) = fixture.claim_as(Purpose::ParentGate, "r-1") else { return };
             if *passes {
                 fixture.counter += 1;
                 let mut event = super::event("r-1", fixture.counter);

@@ -124,9 +124,7 @@ impl Place {
 
     fn find(&self, text: &str, window: Range<usize>, found: &mut Vec<Range<usize>>) {
         let (from, lines) = (window.start, text.get(window).unwrap_or_default());
-        let Some(pattern) = self.pattern() else {
-            return;
-        };
+        let Some(pattern) = self.pattern() else { return };
         for groups in pattern.captures_iter(lines.as_bytes()) {
             let Some(value) = groups.get(1) else { continue };
             let secret = lines.get(value.range()).unwrap_or_default();

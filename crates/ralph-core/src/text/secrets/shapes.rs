@@ -45,9 +45,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Range<usize>>) {
     while let Some(hit) = shape.find_at(text.as_bytes(), at) {
         // Shapes are ASCII, so the next byte is a character's beginning.
         at = hit.start() + 1;
-        let Some(start) = beginning(text, hit.start()) else {
-            continue;
-        };
+        let Some(start) = beginning(text, hit.start()) else { continue };
         if hit.end() > run_end {
             run_end = end_of(text, hit.end());
         }
@@ -66,9 +64,7 @@ fn is_web_token(word: &str) -> bool {
         let rest = word.as_bytes().get(from..)?;
         memchr(b'.', rest.get(..most).unwrap_or(rest)).filter(|length| *length >= 8)
     };
-    let Some(header) = part(0, 2048) else {
-        return false;
-    };
+    let Some(header) = part(0, 2048) else { return false };
     part(header + 1, 8192).is_some_and(|body| word.len() >= header + body + 10)
 }
 

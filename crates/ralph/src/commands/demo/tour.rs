@@ -93,9 +93,7 @@ fn row_of(command: &str, purpose: &str) -> String {
 /// How the gate found out that a task was not done, and what came of it.
 fn learning(workspace: &Workspace, scratch: &Scratch, attempts: &[Attempt]) -> String {
     let is_caught = |one: &&Attempt| one.counted && one.gate == Some(GateOutcome::Failed);
-    let Some(failed) = attempts.iter().find(is_caught) else {
-        return String::new();
-    };
+    let Some(failed) = attempts.iter().find(is_caught) else { return String::new() };
     let task = workspace.task(failed.task_id.as_str()).ok();
     let output = failed.gate_output.as_deref().unwrap_or_default();
     let error = error_line(output).or_else(|| failed.message.clone()).unwrap_or_default();

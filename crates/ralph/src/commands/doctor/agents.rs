@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use ralph_core::agent::{CredentialFile, Exit, Facts, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
+use ralph_core::agent::{BoundedText, CredentialFile, Facts, Interrupt, Launch, ProcessLimits, Stop, Stream};
 use ralph_core::store::{Scope, Store};
 use ralph_core::text::one_line;
 use ralph_core::which::{find, not_executable, search_path};
@@ -259,39 +259,23 @@ pub fn ask_version(
 
 fn ask(launch: &Launch, patience: Duration, interrupt: &Interrupt) -> Result<String, String> {
     let limits = ProcessLimits { wall: patience, idle: None, grace: GRACE };
-    let mut output = FirstBytes::default();
-    let ended = ralph_core::agent::run(launch, &limits, interrupt, &mut output)
+    let (mut out, mut err) = (BoundedText::new(ANSWER_BYTES, 0), BoundedText::new(ANSWER_BYTES, 0));
+    let mut watch = |stream, chunk: &[u8]| match stream {
+        Stream::Out => out.push(chunk),
+        Stream::Err => err.push(chunk),
+    };
+    let ended = ralph_core::agent::run(launch, &limits, interrupt, &mut watch)
         .map_err(|error| format!("cannot start: {}", error.source))?;
-    Err(match (ended.stop, ended.exit) {
-        (Stop::Exited, Exit::Code(0)) => {
-            let text = [output.out, output.err].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            let text = text.join("\n");
+    match ended.failure() {
+        Some(_) if ended.stop == Stop::WallTimeout(patience) => {
+            Err(format!("no answer within {} s", patience.as_secs_f32()))
+        }
+        Some(why) => Err(why),
+        None => {
+            let text = [out, err].map(BoundedText::into_text).join("\n");
             let mut lines = text.lines().map(|line| one_line(line, ANSWER_CHARS));
-            return lines.find(|line| !line.is_empty()).ok_or_else(|| "printed nothing".into());
+            lines.find(|line| !line.is_empty()).ok_or_else(|| "printed nothing".into())
         }
-        (Stop::Exited, Exit::Code(code)) => format!("exited with code {code}"),
-        (Stop::Exited, Exit::Signal(signal)) => format!("killed by signal {signal}"),
-        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
-            format!("no answer within {} s", patience.as_secs_f32())
-        }
-        (Stop::Interrupted | Stop::Budget | Stop::GuardLost, _) => "canceled".into(),
-    })
-}
-
-#[derive(Default)]
-struct FirstBytes {
-    out: Vec<u8>,
-    err: Vec<u8>,
-}
-
-impl Watch for FirstBytes {
-    fn output(&mut self, stream: Stream, chunk: &[u8]) {
-        let kept = match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
-        };
-        let room = ANSWER_BYTES.saturating_sub(kept.len());
-        kept.extend(chunk.iter().take(room));
     }
 }
 
@@ -300,7 +284,7 @@ pub fn credentials(known: &[AgentProgram<'_>], team: &[&str]) -> Vec<Finding> {
     let installed = known.iter().filter(|agent| agent.is_found());
     let findings = installed.filter_map(|agent| {
         let places = CredentialPlaces::of(agent.settings)?;
-        Some(judge_credentials(agent.name, &places, team.contains(&agent.name)))
+        Some(credentials_finding(agent.name, &places, team.contains(&agent.name)))
     });
     findings.collect()
 }
@@ -356,7 +340,7 @@ impl<'s> CredentialPlaces<'s> {
     }
 }
 
-fn judge_credentials(name: &str, places: &CredentialPlaces<'_>, is_used: bool) -> Finding {
+fn credentials_finding(name: &str, places: &CredentialPlaces<'_>, is_used: bool) -> Finding {
     let seen = places.seen();
     if !seen.is_empty() {
         return Finding::ok("credentials", format!("{name}: {}", seen.join(", ")));
@@ -531,16 +515,16 @@ mod tests {
     fn variables_and_files_count_and_only_their_names_are_said() {
         let home = tempfile::tempdir().unwrap();
         let mut env = vec![("HOME".to_owned(), home.path().to_string_lossy().into_owned())];
-        let finding = judge_credentials("x", &places(&env), true);
+        let finding = credentials_finding("x", &places(&env), true);
         assert_eq!(finding.level, Level::Warning);
         assert_eq!(finding.fix.as_deref(), Some("x login"));
         assert_eq!(finding.detail, ["looked for X_API_KEY, X_TOKEN, ~/.x/auth.json"]);
-        assert_eq!(judge_credentials("x", &places(&env), false).level, Level::Ok);
+        assert_eq!(credentials_finding("x", &places(&env), false).level, Level::Ok);
 
         std::fs::create_dir(home.path().join(".x")).unwrap();
         std::fs::write(home.path().join(".x/auth.json"), "hunter2").unwrap();
         let inherited = |name: &str| (name == "X_TOKEN").then(|| OsString::from("hunter3"));
-        let finding = judge_credentials("x", &CredentialPlaces { inherited, ..places(&env) }, true);
+        let finding = credentials_finding("x", &CredentialPlaces { inherited, ..places(&env) }, true);
         assert_eq!(finding.message, "x: X_TOKEN, ~/.x/auth.json");
         assert_eq!(finding.level, Level::Ok);
         // An empty variable of the settings takes one away.

@@ -69,9 +69,7 @@ fn git(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
 /// What would stop a run at its start; nothing where [git] asks for nothing or there is no repository.
 pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Store>) -> Vec<Finding> {
     let settings = run::run_settings(settings, Scope::All, &run::Args::default());
-    let Some(git) = Git::discover(project.root()) else {
-        return Vec::new();
-    };
+    let Some(git) = Git::discover(project.root()) else { return Vec::new() };
     let wants = settings.git.wants();
     let branch = settings.git.branch.as_ref();
     let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
@@ -105,9 +103,7 @@ fn dirt(
         Some(store) => own_files(settings.agents_md.as_deref(), store)?,
         None => settings.agents_md.iter().cloned().collect(),
     };
-    let Ok(tree) = git.without(own).snapshot() else {
-        return Ok(None);
-    };
+    let Ok(tree) = git.without(own).snapshot() else { return Ok(None) };
     let (files, is_sure) = match store {
         None => (tree.dirty(), !project.database().exists()),
         Some(store) => {
@@ -129,7 +125,7 @@ fn dirt(
 
 fn disk(path: &Path) -> Finding {
     match rustix::fs::statvfs(path) {
-        Ok(room) => judge_room(room.f_bavail.saturating_mul(room.f_frsize), path),
+        Ok(room) => free_space(room.f_bavail.saturating_mul(room.f_frsize), path),
         Err(error) => {
             let message = format!("cannot read free space: {error}");
             Finding::warning("disk", message, format!("df {}", shell_path(path)))
@@ -137,7 +133,7 @@ fn disk(path: &Path) -> Finding {
     }
 }
 
-fn judge_room(free: u64, path: &Path) -> Finding {
+fn free_space(free: u64, path: &Path) -> Finding {
     let left = format!("{} free", bytes(free));
     let fix = format!("free some space; see usage: df -h {}", shell_path(path));
     match free {
@@ -178,9 +174,9 @@ mod tests {
             (49_999_999, Level::Error),
             (0, Level::Error),
         ] {
-            assert_eq!(judge_room(free, Path::new("/x")).level, level, "{free}");
+            assert_eq!(free_space(free, Path::new("/x")).level, level, "{free}");
         }
-        assert_eq!(judge_room(12_300_000_000, Path::new("/x")).message, "12.3 GB free");
+        assert_eq!(free_space(12_300_000_000, Path::new("/x")).message, "12.3 GB free");
     }
 
     #[test]

@@ -69,9 +69,7 @@ fn summary(settings: &Settings, file: &Path) -> Finding {
         "no .ralph.toml: using the defaults".to_owned()
     };
     let elsewhere = settings.all().filter_map(|(key, setting)| {
-        let (Source::Environment(place) | Source::Spec(place)) = setting.source() else {
-            return None;
-        };
+        let (Source::Environment(place) | Source::Spec(place)) = setting.source() else { return None };
         Some(format!("{place} sets [{}] {}", key.section, key.name))
     });
     Finding::ok("settings", message).with(elsewhere)
@@ -111,9 +109,7 @@ fn secrets(settings: &Settings, file: &Path) -> Option<Finding> {
 /// Claude Code reads CLAUDE.md; where there is one that does not lead to AGENTS.md, what stands there is not read.
 pub fn agents_md(root: &Path, settings: &Settings) -> Finding {
     let check = "agents_md";
-    let Some(file) = run::agents_md(settings) else {
-        return Finding::ok(check, "turned off");
-    };
+    let Some(file) = run::agents_md(settings) else { return Finding::ok(check, "turned off") };
     let path = root.join(&file);
     if let Err(error) = read_text(&path, Links::Follow, Limit::TEXT)
         && (path.is_symlink() || error.kind() != ErrorKind::NotFound)

@@ -1,4 +1,4 @@
-//! A learning's text as it is stored, whoever gives it: clean, masked, within limits.
+//! A learning's text as it is stored, from every source: clean, masked, within limits.
 
 use std::collections::HashSet;
 

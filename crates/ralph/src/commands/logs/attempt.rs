@@ -33,9 +33,7 @@ pub fn run(workspace: &Workspace, task: &Task, args: &Args) -> CommandResult {
         interrupts::quit_on_interrupt()?;
         return logs.follow();
     }
-    let Some(logged) = logs.newest()? else {
-        return Err(logs.no_attempt());
-    };
+    let Some(logged) = logs.newest()? else { return Err(logs.no_attempt()) };
     let path = logged.path(workspace);
     if args.json {
         let attempt = &logged.attempt;
@@ -79,7 +77,7 @@ impl TaskLogs<'_> {
         let history = store.history(Some(&task.id))?;
         let mut all: Vec<LoggedAttempt> = history.into_iter().filter_map(LoggedAttempt::recorded).collect();
         if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
-            let running = LoggedAttempt::claimed(task, claim, store.tries(&task.id)?.counted);
+            let running = LoggedAttempt::claimed(task, claim, store.attempt_counts(&task.id)?.counted);
             let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
             all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
         }

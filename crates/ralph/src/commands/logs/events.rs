@@ -141,9 +141,7 @@ impl Story {
     }
 
     fn line(&mut self, event: &StoredEvent) -> String {
-        let Some(line) = self.words(event) else {
-            return String::new();
-        };
+        let Some(line) = self.words(event) else { return String::new() };
         let mut text = String::new();
         let local = event.at.local();
         let (day, clock) = local.split_once(' ').unwrap_or((&local, ""));

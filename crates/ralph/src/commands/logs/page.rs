@@ -181,9 +181,7 @@ impl Page {
     /// `+3:05   `; nothing where no time is known.
     fn time(&self, at: Option<Timestamp>) -> String {
         // A time before the start comes from another clock; no time is better than a wrong one.
-        let Some(at) = at.filter(|at| *at >= self.started_at) else {
-            return String::new();
-        };
+        let Some(at) = at.filter(|at| *at >= self.started_at) else { return String::new() };
         // As a stopwatch shows it: these stand below each other.
         let since = match at.since(self.started_at).as_secs() {
             seconds @ 0..60 => format!("+{seconds}s"),

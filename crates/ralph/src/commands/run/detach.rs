@@ -268,9 +268,7 @@ impl Wait<'_> {
     fn has_answer(&self, agent: &str, log: &str) -> bool {
         let log = LogDir::of_record(self.workspace.project.root(), log);
         let log = log.and_then(|(dir, name)| LogStream::open(Rc::new(dir), &name));
-        let (Ok(log), Ok(agent)) = (log, build_agent(agent, &self.settings.agents)) else {
-            return false;
-        };
+        let (Ok(log), Ok(agent)) = (log, build_agent(agent, &self.settings.agents)) else { return false };
         let mut answered = false;
         let mut on_entry = |_, entry| {
             let tool = matches!(entry, LogEntry::Did(Activity::Tool { .. }));

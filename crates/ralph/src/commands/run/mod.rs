@@ -221,9 +221,7 @@ fn refuse_ungated(workspace: &Workspace, settings: &Settings, run: &RunSettings)
             .hint("remove one of the two"));
     }
     let ungated = run.gate.ungated(&workspace.store, &run.scope)?;
-    let Some(first) = ungated.first() else {
-        return Ok(());
-    };
+    let Some(first) = ungated.first() else { return Ok(()) };
     let names: Vec<String> = ungated.iter().map(|task| task.name().to_owned()).collect();
     let (n, have) = (ungated.len() as u64, if ungated.len() == 1 { "has" } else { "have" });
     Err(CommandError::usage(format_args!(
@@ -307,9 +305,7 @@ pub fn guard_command(grace: Duration) -> Vec<OsString> {
 
 /// Refuses what would start agents inside an agent.
 pub fn refuse_inside_an_attempt(command: &str) -> Result<(), CommandError> {
-    let Some(run) = env::var("RALPH_RUN_ID").ok().filter(|run| !run.is_empty()) else {
-        return Ok(());
-    };
+    let Some(run) = env::var("RALPH_RUN_ID").ok().filter(|run| !run.is_empty()) else { return Ok(()) };
     let (place, instead) = match env::var_os("RALPH_HOOK") {
         Some(_) => ("a hook", "start it after that run has ended"),
         None => ("an attempt", "report the result of your own task instead"),

@@ -102,9 +102,7 @@ pub(super) fn prompt(task: &TaskPart, memory: &Memory) -> String {
 /// The section with this title, from its blank line to the next section, in characters.
 pub(super) fn section_size(text: &str, title: &str) -> usize {
     let mark = format!("\n### {title}\n");
-    let Some(start) = text.find(&mark) else {
-        return 0;
-    };
+    let Some(start) = text.find(&mark) else { return 0 };
     let rest = &text[start + 1..];
     let end = rest.find("\n### ").map_or(text.len(), |end| start + 1 + end);
     text[start..end].chars().count()

@@ -48,7 +48,7 @@ fn sch_09_what_a_deleted_learning_had_superseded_is_active_again() {
     f.store.conn.execute("DELETE FROM learnings WHERE id = ?1", [new.as_str()]).unwrap();
     let path = f.dir.path().join("progress.db");
     f.store = Store::open(&path).unwrap();
-    let left = f.learnt(&old);
+    let left = f.learned(&old);
     assert_eq!((left.superseded_by, left.state), (None, LearningState::Active));
     assert_eq!(f.found("tokenizer commas"), [old.as_str()]);
 }

@@ -9,11 +9,11 @@ fn life_01_what_was_shown_is_recorded_and_credited_by_the_attempts_end() {
     let first = f.task("a", &[]);
     f.task("b", &[]);
     f.attempt(&[&learning], Outcome::Done, true);
-    let after = f.learnt(&learning);
+    let after = f.learned(&learning);
     assert_eq!(counters(&after), (1, 1, 0));
     assert!(after.last_used_at.is_some());
     f.attempt(&[&learning], Outcome::Failed, true);
-    assert_eq!(counters(&f.learnt(&learning)), (2, 1, 1));
+    assert_eq!(counters(&f.learned(&learning)), (2, 1, 1));
     let shown = &f.store.history(Some(&first)).unwrap()[0].learnings_shown;
     assert_eq!(shown, &[learning.to_string()]);
 }
@@ -24,7 +24,7 @@ fn life_01_uncounted_tries_show_but_do_not_judge() {
     let learning = f.learn("x", &[]);
     f.task("a", &[]);
     f.attempt(&[&learning], Outcome::Error, false);
-    assert_eq!(counters(&f.learnt(&learning)), (1, 0, 0));
+    assert_eq!(counters(&f.learned(&learning)), (1, 0, 0));
 }
 
 #[test]
@@ -35,12 +35,12 @@ fn life_01_a_task_judges_once_and_its_latest_word_stands() {
     for _ in 0..4 {
         f.attempt(&[&learning], Outcome::Failed, true);
     }
-    let hard = f.learnt(&learning);
+    let hard = f.learned(&learning);
     assert_eq!(counters(&hard), (4, 0, 1), "one hard task is one voice");
     assert!(hard.record.expected < 0.4, "after three failures little is expected: {}", hard.record.expected);
     f.attempt(&[&learning], Outcome::Done, true);
-    assert_eq!(counters(&f.learnt(&learning)), (5, 1, 0));
-    assert_eq!(f.learnt(&learning).record.judged, 1);
+    assert_eq!(counters(&f.learned(&learning)), (5, 1, 0));
+    assert_eq!(f.learned(&learning).record.judged, 1);
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn life_01_credit_goes_to_what_has_taken_a_learnings_place() {
     let mut capture = outcome(&claimed, &token, Outcome::Done, TaskNext::Done);
     capture.attempt.learnings_shown = vec![old.to_string(), "l-gone".to_owned()];
     f.capture(&capture).unwrap();
-    assert_eq!(counters(&f.learnt(&new)), (1, 1, 0));
-    assert_eq!(counters(&f.learnt(&old)), (0, 0, 0));
+    assert_eq!(counters(&f.learned(&new)), (1, 1, 0));
+    assert_eq!(counters(&f.learned(&old)), (0, 0, 0));
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn life_02_a_near_repeat_is_joined_at_capture() {
     assert_eq!(active[0].content, format!("{LONG}!"), "the most recent words");
     assert_eq!(active[0].tags, ["Cache", "slow tests"]);
     assert_eq!(counters(&active[0]), (1, 1, 0), "the counters of both");
-    assert_eq!(f.learnt(&old).superseded_by.as_ref(), Some(&active[0].id));
+    assert_eq!(f.learned(&old).superseded_by.as_ref(), Some(&active[0].id));
     // The same words in another category, or too many others, stand for themselves.
     f.attempt_with(&[], |capture| {
         let other = NewLearning { category: "other".into(), ..insight(LONG, &["cache"]) };

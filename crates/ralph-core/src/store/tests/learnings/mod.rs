@@ -44,7 +44,7 @@ impl Fixture {
         self.store.add_learning(&insight(content, tags), Source::Agent, NOW, &mut random).unwrap()
     }
 
-    fn learnt(&self, id: &LearningId) -> Learning {
+    fn learned(&self, id: &LearningId) -> Learning {
         self.store.learning(id.as_str()).unwrap()
     }
 

@@ -1,4 +1,4 @@
-//! Finding learnings, whoever wrote them.
+//! Finding learnings of every source.
 
 use super::*;
 

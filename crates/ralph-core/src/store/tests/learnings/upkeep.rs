@@ -20,21 +20,21 @@ fn life_03_above_200_near_duplicates_are_merged_and_restore_undoes_it() {
     let merged = tidy(&mut f).merged;
     assert_eq!(merged.len(), 1);
     assert_eq!(merged[0].from, [a.clone(), b.clone()]);
-    let new = f.learnt(&merged[0].into);
+    let new = f.learned(&merged[0].into);
     assert_eq!(new.content, LONG, "the best one's text");
     assert_eq!(new.tags, ["cache", "build", "tests"]);
     assert_eq!(counters(&new), (9, 5, 3));
     assert_eq!((new.created_at, new.source), (days_ago(2), Source::Merge));
     for old in [&a, &b] {
-        assert_eq!(f.learnt(old).superseded_by.as_ref(), Some(&new.id));
+        assert_eq!(f.learned(old).superseded_by.as_ref(), Some(&new.id));
     }
     assert_eq!(tidy(&mut f), Upkeep::default(), "nothing new, nothing to do");
 
     let restored = f.store.restore_learnings(std::slice::from_ref(&b), NOW).unwrap();
     assert_eq!(restored.restored, [b, a.clone()]);
     assert_eq!(restored.retired, std::slice::from_ref(&new.id));
-    assert_eq!(f.learnt(&new.id).state, LearningState::Pruned);
-    assert_eq!(f.learnt(&a).content, LONG);
+    assert_eq!(f.learned(&new.id).state, LearningState::Pruned);
+    assert_eq!(f.learned(&a).content, LONG);
     assert_eq!(f.active().len(), 201);
     import_one(&mut f, "fourth", "yet another", &[], 1);
     assert_eq!(tidy(&mut f), Upkeep::default(), "what a person undid stays undone");
@@ -53,8 +53,8 @@ fn life_04_old_and_unused_learnings_are_archived() {
         .execute("UPDATE learnings SET last_used_at = ?1 WHERE id = 'used'", [days_ago(29).to_string()])
         .unwrap();
     assert_eq!(tidy(&mut f).pruned, std::slice::from_ref(&stale));
-    assert_eq!(f.learnt(&stale).pruned_at, Some(NOW));
-    assert_eq!(f.learnt(&stale).content, "alpha");
+    assert_eq!(f.learned(&stale).pruned_at, Some(NOW));
+    assert_eq!(f.learned(&stale).content, "alpha");
     assert_eq!(tidy(&mut f), Upkeep::default());
     let back = f.store.restore_learnings(std::slice::from_ref(&stale), NOW).unwrap();
     assert_eq!(back.restored, [stale]);

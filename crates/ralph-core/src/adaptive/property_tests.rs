@@ -17,7 +17,7 @@ fn history() -> impl Strategy<Value = Vec<Seen>> {
     prop::collection::vec((0..4_usize, 0..6_usize, 0..4_u32, any::<bool>(), cost), 0..60)
 }
 
-fn learnt(history: &[Seen], ladder: &[String]) -> Beliefs {
+fn learned(history: &[Seen], ladder: &[String]) -> Beliefs {
     let mut beliefs = Beliefs::default();
     for (model, bucket, failures, success, cost) in history {
         let mut view = TaskView { difficulty: BUCKETS[*bucket], ..fresh(3) };
@@ -44,7 +44,7 @@ proptest! {
     ) {
         // m3 is observed but not on the ladder.
         let ladder = ladder(3);
-        let beliefs = learnt(&history, &ladder);
+        let beliefs = learned(&history, &ladder);
         let mut view = failed("m1", times, attempts);
         view.difficulty = BUCKETS[bucket];
         let plan = plan(&beliefs, &ladder, &view, value);
@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn damaged_rows_do_no_harm(ability in any::<f64>(), variance in any::<f64>(), cost in any::<f64>(), squares in any::<f64>(), retry in any::<f64>(), tasks in any::<f64>()) {
         let ladder = ladder(2);
-        let mut beliefs = learnt(&[(0, 1, 0, true, Some(1.0))], &ladder);
+        let mut beliefs = learned(&[(0, 1, 0, true, Some(1.0))], &ladder);
         let belief = beliefs.models.get_mut("m0").unwrap();
         (belief.ability, belief.variance, belief.cost_mean, belief.cost_squares) = (ability, variance, cost, squares);
         beliefs.retry_tries = retry;
@@ -77,7 +77,7 @@ proptest! {
     #[test]
     fn a_success_never_lowers_a_models_rank(history in history(), model in 0..3_usize, bucket in 0..6_usize) {
         let ladder = ladder(3);
-        let before = learnt(&history, &ladder);
+        let before = learned(&history, &ladder);
         let mut before = before;
         before.meet(&ladder);
         let mut after = before.clone();
@@ -96,16 +96,16 @@ proptest! {
         let ladder = ladder(3);
         let mut history = history;
         history.iter_mut().for_each(|seen| seen.4 = seen.4.filter(|cost| *cost < 100.0));
-        let beliefs = learnt(&history, &ladder);
+        let beliefs = learned(&history, &ladder);
         prop_assert_eq!(plan(&beliefs, &ladder, &fresh(attempts), 1e9).sequence.len(), attempts as usize);
     }
 
     #[test]
-    fn what_is_dearer_and_weaker_never_goes_first(
+    fn what_is_more_expensive_and_weaker_never_goes_first(
         history in history(), value in 0.1..50.0_f64, attempts in 1..6_u32, less in 0.01..3.0_f64, more in 0.01..3.0_f64, first in any::<bool>(),
     ) {
         let ladder = ladder(3);
-        let mut beliefs = learnt(&history, &ladder);
+        let mut beliefs = learned(&history, &ladder);
         beliefs.meet(&ladder);
         // As much is known of the one as of the other.
         saw(&mut beliefs, &ladder, &fresh(1), "m0", true, Some(1.0));
@@ -115,7 +115,7 @@ proptest! {
         beliefs.models.insert("m0".to_owned(), a);
         beliefs.models.insert("m1".to_owned(), b);
         let (worse, better) = if first { (0, 1) } else { (1, 0) };
-        // Guesses by rung still count a little: dearer is what is expected to be.
+        // Guesses by rung still count a little: more expensive is what is expected to be.
         let cost = |rung| super::costs::expected(&beliefs, &ladder, rung, &fresh(attempts)).hoped;
         prop_assume!(cost(worse) > cost(better));
         let plan = plan(&beliefs, &ladder, &fresh(attempts), value);
