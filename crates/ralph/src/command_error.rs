@@ -129,7 +129,9 @@ impl From<StoreError> for CommandError {
             E::InProgress { .. } => "stop the run first with `ralph stop`, or wait until the attempt ends",
             E::NewerSchema { .. } => "install a newer version of Ralph; nothing was changed",
             E::Missing { .. } => "start a plan with `ralph task add TITLE` or `ralph import PATH`",
-            E::Vanished { .. } => "run `ralph status` to see whether a copy was saved and how to restore it",
+            E::Vanished { .. } | E::Overwritten { .. } => {
+                "run `ralph status` to see whether a copy was saved and how to restore it"
+            }
             E::Locked { path } => &format!(
                 "find the process that holds the lock with `fuser {}`, stop it or wait, then retry",
                 shell_path(path)

@@ -317,8 +317,11 @@ fn patience() -> Patience {
 fn not_opened(project: &Project, error: StoreError) -> CommandError {
     let StoreError::Missing { path } = error else { return error.into() };
     let root = project.root().display();
-    let is_empty = path.metadata().is_ok_and(|file| file.len() == 0);
-    let what = if is_empty { "is empty" } else { "does not exist" };
+    let what = match path.metadata() {
+        Ok(meta) if !meta.is_file() => "is not a regular file",
+        Ok(_) => "is empty",
+        Err(_) => "does not exist",
+    };
     let error =
         CommandError::no_plan(format_args!("no plan in {root}: the database .ralph/progress.db {what}"));
     match rescued(&path).last() {

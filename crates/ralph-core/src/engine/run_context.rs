@@ -217,16 +217,12 @@ impl RunContext<'_> {
 
     /// Fails where the database is no longer the file that was opened: nobody would find what is recorded in it.
     pub(super) fn check_database(&self) -> Result {
-        if self.store.is_in_place() { Ok(()) } else { Err(self.vanished().into()) }
+        Ok(self.store.check_in_place()?)
     }
 
-    fn vanished(&self) -> StoreError {
-        StoreError::Vanished { path: self.project.database() }
-    }
-
-    /// Saves a database that was deleted or replaced, through its open handle: the end of the run says where it is and how to
-    /// put it back.
-    pub(super) fn save_database(&mut self, stop: StopRun) -> StopRun {
+    /// Saves a database that was deleted, replaced or damaged, through its open handle: the end of the run says where it is and
+    /// how to put it back.
+    pub(super) fn save_database(&mut self, stop: StopRun, lost: &StoreError) -> StopRun {
         if self.project.ralph_dir().symlink_metadata().is_err() {
             // Where this fails, the store says why.
             let _ = self.project.make_dir();
@@ -241,7 +237,7 @@ impl RunContext<'_> {
                 "restore .ralph/progress.db from a backup".to_owned(),
             ),
         };
-        let reason = format!("{}; {saved}", self.vanished());
+        let reason = format!("{lost}; {saved}");
         StopRun { budget: stop.budget, ..StopRun::error(reason).with_hint(hint) }
     }
 }

@@ -102,9 +102,9 @@ impl Run<'_> {
             Halt::Error(error) => (StopRun::error(error.to_string()), Some(error)),
         };
         let mut closed = self.close(&mut stop);
-        let vanished = !self.context.store.is_in_place();
-        if vanished {
-            stop = self.context.save_database(stop);
+        let lost = self.context.store.check_all().err();
+        if let Some(lost) = &lost {
+            stop = self.context.save_database(stop, lost);
             closed = self.finished(&stop).map(|kind| self.context.event(kind));
         } else if closed.is_ok() {
             let written = self.state_md.write(&mut self.context, &stop.reason);
@@ -115,11 +115,11 @@ impl Run<'_> {
         }
         self.context.dismiss_guard();
         // Where the database is gone, all that matters is how to put it back.
-        if !vanished && let Some(error) = error {
+        if let (None, Some(error)) = (&lost, error) {
             return Err(error);
         }
         match closed {
-            Err(Halt::Error(error)) if !vanished => Err(error),
+            Err(Halt::Error(error)) if lost.is_none() => Err(error),
             _ => Ok(Summary {
                 run_id: Some(self.context.id),
                 exit: stop.exit,
@@ -132,7 +132,11 @@ impl Run<'_> {
     /// Closes the run's record, also where tidying up fails. A run whose scope is finished has succeeded, whatever limit it
     /// reached on the way.
     fn close(&mut self, stop: &mut StopRun) -> Result<RunEvent> {
-        let tidied = if self.context.store.is_in_place() { self.tidy_up(stop) } else { Ok(()) };
+        let tidied = match self.context.store.check_in_place() {
+            Ok(()) => self.tidy_up(stop),
+            // The end saves it.
+            Err(_) => Ok(()),
+        };
         let kind = self.finished(stop)?;
         let run = &mut self.context;
         // While the run is still on record as one that is at work.

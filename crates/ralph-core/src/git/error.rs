@@ -63,6 +63,9 @@ pub enum GitFault {
     /// The repository was removed, and one further up is another.
     #[error("the git repository is gone: {} has no HEAD", .0.display())]
     Gone(PathBuf),
+    /// An agent deleted it and began a new one, which has none of its commits.
+    #[error("the git repository was replaced: {} is not the one that was there when the run started", line(.0))]
+    Replaced(PathBuf),
     #[error("git cannot use the repository: {0}")]
     Unusable(String),
 }
@@ -137,6 +140,10 @@ impl GitFault {
     fn remedy(&self) -> String {
         match self {
             Self::Gone(path) => format!("restore {} from a backup or a clone", path_word(path)),
+            Self::Replaced(path) => format!(
+                "restore {} from a backup or a clone, or keep the new one (`git log` shows what it has)",
+                path_word(path)
+            ),
             Self::Unusable(_) => "run `git status` and fix what it reports".to_owned(),
             Self::TimedOut { .. } => {
                 "run that git command yourself to see what blocks it (`git config --list --show-origin` \

@@ -164,6 +164,7 @@ impl Git {
         self.repository.check()?;
         let git_dir = &self.repository.git_dir;
         match git_dir.join("HEAD").symlink_metadata() {
+            Ok(_) if self.repository.is_replaced() => Err(GitFault::Replaced(git_dir.clone()).into()),
             Ok(_) => Ok(&self.repository),
             Err(_) => Err(GitFault::Gone(git_dir.clone()).into()),
         }

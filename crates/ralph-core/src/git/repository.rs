@@ -3,12 +3,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use super::call::{Call, CallKind, CallState};
@@ -50,10 +52,14 @@ pub(super) struct Repository {
     pub(super) checked_at: AtomicU64,
     /// A commit and its tree.
     pub(super) known_tree: Mutex<(String, String)>,
+    /// Git's directory as it was found. While it is open, no other directory gets its number.
+    opened: Option<OwnedFd>,
 }
 
 impl Repository {
     pub(super) fn new(top: PathBuf, git_dir: PathBuf, limits: GitLimits) -> Self {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&git_dir, flags, Mode::empty());
         let shared = read_start(&git_dir.join("commondir"))
             .map(|line| git_dir.join(on_disk(Path::new(""), line.trim_ascii())));
         Self {
@@ -65,7 +71,15 @@ impl Repository {
             first_top: OnceLock::new(),
             checked_at: AtomicU64::new(u64::MAX),
             known_tree: Mutex::default(),
+            opened: opened.ok(),
         }
+    }
+
+    /// Whether git's directory is another than the one that was found: commits would go where nobody expects them.
+    pub(super) fn is_replaced(&self) -> bool {
+        let found = self.opened.as_ref().and_then(|dir| rustix::fs::fstat(dir).ok());
+        let now = rustix::fs::stat(&self.git_dir).ok();
+        found.zip(now).is_some_and(|(found, now)| (found.st_dev, found.st_ino) != (now.st_dev, now.st_ino))
     }
 
     /// The repository that git would find from a directory on, without asking git.

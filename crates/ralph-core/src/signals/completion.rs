@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::quotations::Quotations;
 use super::{Scope, Signals, cut, is_placeholder, limits};
+use crate::markdown::Fence;
 use crate::text::{Pattern, last_paragraph, without_signals};
 
 /// The `Task KEY: NAME FAILED` block of spec executors.
@@ -51,11 +52,13 @@ pub(super) fn is_only_signals(text: &str) -> bool {
     let rest = without_signals(text);
     let mut in_block = false;
     let is_signal = |line: &str| {
+        // A fence in a fence shows how a signal is written.
+        let is_fence = Fence::opened_by(line.trim()).is_some();
         let line = line.trim_matches(is_margin);
         let opens_block = heading(line).is_some();
         in_block |= opens_block;
         opens_block
-            || line.is_empty()
+            || line.is_empty() && !is_fence
             || line == "TASK_COMPLETE"
             || line.starts_with("FAILURE_REASON:")
             || in_block && labelled(line).is_some()

@@ -89,7 +89,12 @@ fn sig_10_quoted_signals_are_text() {
             format!("Like so:\n\n    {signal}\n\nNot yet."),
             format!("<failure-report>\nwhat_tried: a\n{signal}\nwhy_failed: b\n</failure-report>"),
             format!("<learning category=\"other\" tags=\"a\">\n{signal}\n</learning>"),
+            format!("````\n```\n{signal}\n```\n````"),
             format!("```\nTASK_MODIFICATION_REQUEST\n{{\"type\": SPLIT_TASK,\n{signal}\n}}\n```"),
+            format!("TASK_MODIFICATION_REQUEST\n{{\"type\": SPLIT_TASK,\n{signal}\n}}"),
+            format!("TASK_MODIFICATION_REQUEST\n{{\"a\": {{\"type: 1}},\n{signal}\n}}"),
+            format!("TASK_MODIFICATION_REQUEST\n{{\"reasoning\": \"}}\n{signal}\nb\"}}"),
+            format!("TASK_MODIFICATION_REQUEST\n{{}}\n{{\"a\":\n{signal}\n}}"),
             format!("```\nTASK_MODIFICATION_REQUEST\n{{\"reasoning\": \"a\n{signal}\nb\"}}\n```"),
         ] {
             let found = signals(&text);
@@ -110,6 +115,8 @@ fn sig_10_alone_in_a_fence_or_in_backticks_counts() {
             format!("\u{feff}{signal}"),
             format!("```\nnever closed\n{signal}"),
             format!("<!-- never closed\n{signal}"),
+            format!("TASK_MODIFICATION_REQUEST\n{{\"never\": \"closed\n{signal}"),
+            format!("TASK_MODIFICATION_REQUEST\n{{\"a\": 1}}\n{signal}\n}}"),
             format!("1. one\n\n    {signal}"),
         ] {
             assert_ne!(completion(&text), Completion::Absent, "{text}");

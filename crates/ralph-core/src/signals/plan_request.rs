@@ -2,6 +2,8 @@
 //!
 //! Every text gives an answer in linear time, because a request reaches at most to the next marker.
 
+use std::ops::Range;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -100,7 +102,7 @@ use UnreadableRequest as Unreadable;
 /// skipped.
 pub fn plan_requests(text: &str) -> Vec<Result<PlanRequest, UnreadableRequest>> {
     let mut found: Vec<Result<PlanRequest, Unreadable>> = Vec::new();
-    for (kind, body) in sections(text) {
+    for (kind, body) in sections(text, &Quotations::of(text)) {
         for request in read_section(kind, body) {
             let (most, is_ok) = match &request {
                 Ok(_) => (REQUESTS, true),
@@ -116,8 +118,7 @@ pub fn plan_requests(text: &str) -> Vec<Result<PlanRequest, UnreadableRequest>> 
 }
 
 /// What follows each marker: the kind given on its line, or empty, and the text up to the next marker.
-fn sections(text: &str) -> Vec<(&str, &str)> {
-    let quotations = Quotations::of(text);
+fn sections<'t>(text: &'t str, quotations: &Quotations) -> Vec<(&'t str, &'t str)> {
     let markers = MARKED_LINE.captures_iter(text).filter_map(|found| {
         let (line, marker) = (found.get(0)?, found.name("marker")?);
         let kind = marked_kind(group(&found, "rest")).filter(|_| !quotations.cover(marker.start()));
@@ -127,6 +128,43 @@ fn sections(text: &str) -> Vec<(&str, &str)> {
     let ends = markers.iter().skip(1).map(|(line, _)| line.start()).chain([text.len()]);
     let sections = markers.iter().zip(ends);
     sections.map(|((line, kind), end)| (*kind, text.get(line.end()..end).unwrap_or_default())).collect()
+}
+
+/// Where the objects of the requests stand that are not quoted, be they valid JSON or not. One that is never closed is none:
+/// it would hide everything behind it.
+pub(super) fn objects(text: &str, quotations: &Quotations) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for (_, body) in sections(text, quotations) {
+        let mut rest = object_start(body);
+        while let Some(object) = rest {
+            let length = object_length(object, true).or_else(|| object_length(object, false));
+            let Some(length) = length else {
+                break;
+            };
+            // Both are parts of the text.
+            let start = object.as_ptr().addr() - text.as_ptr().addr();
+            found.push(start..start + length);
+            rest = object.get(length..).and_then(object_start);
+        }
+    }
+    found
+}
+
+/// How far an object reaches that a text begins with. Broken JSON may have a quotation mark too few; then only braces tell.
+fn object_length(text: &str, heed_strings: bool) -> Option<usize> {
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if std::mem::take(&mut is_escaped) => {}
+            b'\\' => is_escaped = in_string,
+            b'"' => in_string = heed_strings && !in_string,
+            b'{' if !in_string => depth += 1,
+            b'}' if !in_string && depth == 1 => return Some(at + 1),
+            b'}' if !in_string => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The kind given beside the marker, or empty; `None` where the marker is part of a word or a sentence.

@@ -195,7 +195,7 @@ fn mod_01_several_objects_behind_one_marker_are_several_requests() {
 }
 
 fn kinds(text: &str) -> Vec<&str> {
-    sections(text).into_iter().map(|(kind, _)| kind).collect()
+    sections(text, &Quotations::of(text)).into_iter().map(|(kind, _)| kind).collect()
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn mod_01_the_kind_may_stand_beside_the_marker() {
 fn mod_01_a_section_reaches_to_the_next_marker() {
     let text = "a\nTASK_MODIFICATION_REQUEST {1}\nb\n## TASK_MODIFICATION_REQUEST\n{2}\n";
     let expected = [("", "{1}\nb\n"), ("", "\n{2}\n")];
-    assert_eq!(sections(text), expected);
+    assert_eq!(sections(text, &Quotations::of(text)), expected);
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Which parts of an answer only quote: what an agent shows there is not said to Ralph.
 //!
-//! Quotations are closed fences, closed HTML comments, indented code, reports and learnings. A fence that
-//! holds nothing but signals is none: models often write their last words so.
+//! Quotations are closed fences, closed HTML comments, indented code, reports, learnings and the objects of requests to change
+//! the plan. A fence that holds nothing but signals is none: models often write their last words so.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
 use super::completion::is_only_signals;
-use super::plan_request::{MARKED_LINE, MARKER};
+use super::plan_request::{MARKED_LINE, MARKER, objects};
 use crate::markdown::{Fence, indent, list_item};
 use crate::text::{elements, without_signals};
 
@@ -26,6 +26,15 @@ impl Quotations {
             .map(|element| element.span)
             .collect();
         blocks(text, &mut ranges);
+        let mut quotations = Self::merged(ranges);
+        let objects = objects(text, &quotations);
+        if !objects.is_empty() {
+            quotations = Self::merged(quotations.ranges.into_iter().chain(objects).collect());
+        }
+        quotations
+    }
+
+    fn merged(mut ranges: Vec<Range<usize>>) -> Self {
         ranges.sort_unstable_by_key(|range| range.start);
         let mut merged: Vec<Range<usize>> = Vec::new();
         for range in ranges {

@@ -274,9 +274,12 @@ pub(super) fn no_longer_depend(tx: &Connection, blocked: &TaskId, blocker: &Task
     Ok(removed > 0)
 }
 
+/// Written as the index on keys is: by `source_id` alone, SQLite would look at all tasks of a file for each of them.
+pub(super) const BY_KEY: &str =
+    "SELECT id, title FROM tasks WHERE key = :key AND coalesce(source_id, 0) = coalesce(:source, 0)";
+
 fn refuse_duplicate(tx: &Connection, key: &Key, source: Option<i64>, own: Option<&TaskId>) -> Result<()> {
-    let sql = "SELECT id, title FROM tasks WHERE key = :key AND source_id IS :source";
-    match tx.first(sql, bind! { key, source })? {
+    match tx.first(BY_KEY, bind! { key, source })? {
         Some((holder, title)) if own != Some(&holder) => {
             Err(StoreError::DuplicateKey { key: key.to_string(), holder, title })
         }

@@ -88,6 +88,9 @@ pub enum StoreError {
     /// The file was deleted, renamed or replaced while it was open.
     #[error("the database {path} was deleted or replaced while Ralph was using it")]
     Vanished { path: PathBuf },
+    /// Another program wrote to the file or cut it off while it was open.
+    #[error("the database {path} was damaged while Ralph was using it")]
+    Overwritten { path: PathBuf },
     /// Another process held its lock for too long.
     #[error("the database {path} is locked by another process")]
     Locked { path: PathBuf },

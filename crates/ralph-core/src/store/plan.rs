@@ -269,7 +269,8 @@ impl Store {
     /// Whether a key is taken in the spec of a task.
     pub fn has_key_beside(&self, key: &str, task: &TaskId) -> Result<bool> {
         let sql = "SELECT 1 FROM tasks
-             WHERE key = :key AND source_id IS (SELECT source_id FROM tasks WHERE id = :task)";
+             WHERE key = :key AND coalesce(source_id, 0)
+                 = coalesce((SELECT source_id FROM tasks WHERE id = :task), 0)";
         self.has(sql, bind! { key, task })
     }
 
@@ -487,7 +488,8 @@ pub(super) fn find(conn: &Connection, name: &str) -> Result<Option<Task>> {
 
 /// The same where a name is said in an attempt at a task: a key of its own spec is never ambiguous.
 pub(super) fn find_beside(conn: &Connection, name: &str, task: &TaskId) -> Result<Option<Task>> {
-    let wanted = "WHERE t.key = :name AND t.source_id IS (SELECT source_id FROM tasks WHERE id = :task)";
+    let wanted = "WHERE t.key = :name AND coalesce(t.source_id, 0)
+         = coalesce((SELECT source_id FROM tasks WHERE id = :task), 0)";
     match conn.first(&format!("{TASK} {wanted}"), bind! { name, task })? {
         Some(task) => Ok(Some(task)),
         None => find(conn, name),

@@ -54,6 +54,11 @@ pub fn inert_prose(text: &str) -> String {
     inert(&prose_lines(text).join("\n"))
 }
 
+/// A text that may be an agent's or a person's, without live signals; headings and fences stay.
+pub fn without_live_signals(text: &str) -> String {
+    inert(&code_lines(text).join("\n"))
+}
+
 /// An agent's text as lines that may each stand on a line of the prompt: none of them is a
 /// heading, a fence, an underline or a signal. Blank lines are kept single, none at the ends.
 pub fn prose_lines(text: &str) -> Vec<String> {

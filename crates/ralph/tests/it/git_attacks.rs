@@ -377,6 +377,7 @@ fn a_repository_that_git_can_no_longer_use_is_nobodys_failure() {
     for (attack, said, hint) in [
         ("rm -rf .git", "the git repository is gone", "from a backup or a clone"),
         ("rm -rf .git; mkfifo .git", "the git repository is gone", "from a backup or a clone"),
+        ("rm -rf .git; git init -q -b main", "the git repository was replaced", "or keep the new one"),
         ("echo junk > .git/HEAD", "not a git repository", "git status"),
         ("rm -rf .git/refs; touch .git/refs", "not a git repository", "git status"),
         ("git config core.bare true", "must be run in a work tree", "git status"),

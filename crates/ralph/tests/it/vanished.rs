@@ -144,6 +144,27 @@ fn an_emptied_log_stops_the_run_and_leaves_a_database_that_can_be_read() {
     }
 }
 
+/// What an agent destroys in the file itself can be lost; that it is must not be hidden.
+#[test]
+fn a_database_that_is_cut_off_or_written_over_never_looks_like_success() {
+    for blow in [
+        "truncate -s 4096 .ralph/progress.db-wal",
+        "truncate -s -5000 .ralph/progress.db-wal",
+        "truncate -s 8192 .ralph/progress.db",
+        "dd if=/dev/urandom of=.ralph/progress.db bs=4096 count=3 conv=notrunc 2>/dev/null",
+    ] {
+        let project = struck_by(blow);
+        let run = project.ralph(&["run"]).expect_code(1);
+        assert!(run.stderr.contains("progress.db was damaged"), "{blow}\n{}", run.stderr);
+        if run.stderr.contains("restore it: ") {
+            put_back(&project, &remedy(&run));
+            let tasks = project.json(&["task", "list", "--json"]);
+            assert_eq!(tasks.as_array().unwrap().len(), 3, "{blow}");
+            project.ok(&["run"]);
+        }
+    }
+}
+
 #[test]
 fn a_database_deleted_while_the_gate_runs_has_the_attempt_on_record() {
     let project = project(DONE);
@@ -271,6 +292,10 @@ fn only_commands_that_start_a_plan_make_a_database() {
     fs::write(database(&project), "").unwrap();
     let emptied = project.ralph(&["status"]).expect_code(2);
     assert!(emptied.stderr.contains("progress.db is empty"), "{}", emptied.stderr);
+    fs::remove_file(database(&project)).unwrap();
+    assert!(Command::new("mkfifo").arg(database(&project)).status().unwrap().success());
+    let pipe = project.ralph(&["status"]).expect_code(2);
+    assert!(pipe.stderr.contains("progress.db is not a regular file"), "{}", pipe.stderr);
     Project::empty().ralph(&["status"]).expect_code(2);
     Project::empty().ralph(&["run"]).expect_code(3);
 }

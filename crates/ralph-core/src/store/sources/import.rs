@@ -13,6 +13,7 @@ use crate::model::{Key, NewTask, Phase, Status, Task, TaskId, Timestamp};
 use crate::plan::{DraftTask, Format};
 use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
 use crate::store::{Random, Result, StoreError, edit, fixes, plan, status};
+use crate::text::neutral::without_live_signals;
 
 /// A task of the file as it was known before.
 pub(super) struct Before {
@@ -68,7 +69,7 @@ pub(super) fn import(
                 waiting = known.waiting.clone().filter(|_| !imported);
                 if known.digest != digest && !known.digest.is_empty() || imported {
                     let by_person = request.author == Author::Person && waiting.is_none();
-                    let gate = rewrite(tx, &known.id, task, by_person, now)?;
+                    let gate = rewrite(tx, &known.id, task, &request.author, by_person, now)?;
                     if by_person {
                         report.gates_changed.extend(gate);
                     } else {
@@ -82,7 +83,7 @@ pub(super) fn import(
             }
             None if is_first => {
                 position += 1.0;
-                let id = edit::add_at(tx, &new_of(task), &keys, position, now, random)?;
+                let id = edit::add_at(tx, &new_of(task, &request.author), &keys, position, now, random)?;
                 lists.added.push(id.clone());
                 id
             }
@@ -97,7 +98,7 @@ pub(super) fn import(
                          WHERE id = :id",
                         bind! { id, source_id, spec, spec_shown },
                     )?;
-                    let gate = rewrite(tx, &id, task, request.asked_for, now)?;
+                    let gate = rewrite(tx, &id, task, &request.author, request.asked_for, now)?;
                     // An agent may have written the line in an earlier attempt.
                     if request.asked_for {
                         report.gates_changed.extend(gate);
@@ -109,7 +110,7 @@ pub(super) fn import(
                     id
                 }
                 None => {
-                    let id = edit::add_to(tx, &new_of(task), &keys, now, random)?;
+                    let id = edit::add_to(tx, &new_of(task, &request.author), &keys, now, random)?;
                     lists.added.push(id.clone());
                     id
                 }
@@ -241,12 +242,18 @@ fn digest_of(task: &DraftTask) -> String {
     }
 }
 
-fn new_of(task: &DraftTask) -> NewTask {
+/// What a line of the file says of a task. What was written during an attempt may be an agent's words, which reach the prompts of
+/// others.
+fn new_of(task: &DraftTask, author: &Author) -> NewTask {
+    let own = |text: &String| match author {
+        Author::Person => text.clone(),
+        Author::Agent(_) => without_live_signals(text),
+    };
     let key = Some(&task.name).filter(|_| task.named_by_author);
     let phase = task.phase.as_deref();
     NewTask {
-        title: task.title.clone(),
-        description: task.description.clone(),
+        title: own(&task.title),
+        description: own(&task.description),
         key: key.and_then(|key| Key::parse(key).ok()),
         phase: phase.and_then(|phase| Phase::parse(phase).ok()),
         parent: None,
@@ -257,8 +264,8 @@ fn new_of(task: &DraftTask) -> NewTask {
         may_change: task.may_change.clone(),
         priority: task.priority,
         model: task.model.clone(),
-        done_when: task.done_when.clone(),
-        commit: task.commit.clone(),
+        done_when: task.done_when.as_ref().map(own),
+        commit: task.commit.as_ref().map(own),
         markers: task.markers.clone(),
     }
 }
@@ -269,10 +276,11 @@ fn rewrite(
     tx: &Connection,
     id: &TaskId,
     task: &DraftTask,
+    author: &Author,
     with_gate: bool,
     now: Timestamp,
 ) -> Result<Option<GateEdit>> {
-    let (before, after) = (plan::known(tx, id)?, new_of(task));
+    let (before, after) = (plan::known(tx, id)?, new_of(task, author));
     let (id, name) = (id.clone(), before.name().to_owned());
     let gate = GateEdit { id, name, before: before.verify, after: after.verify.clone() };
     let written = match with_gate {
@@ -324,7 +332,7 @@ fn replace_finished<'d>(
         let key: Option<Key> = tx.one("SELECT key FROM tasks WHERE id = ?1", [&id])?;
         if let Some(key) = key {
             let taken = "SELECT 1 FROM tasks WHERE key = :key
-                 AND source_id IS (SELECT source_id FROM tasks WHERE id = :id)";
+                 AND coalesce(source_id, 0) = coalesce((SELECT source_id FROM tasks WHERE id = :id), 0)";
             let (own, mut key, mut number) = (key.clone(), format!("{key}#old"), 1);
             while tx.has(taken, bind! { id, key })? {
                 number += 1;
@@ -397,6 +405,14 @@ fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
     waits.then(|| row.get("waiting_gate")).transpose()
 }
 
+/// The file is compared as in the index on keys: see [`edit::BY_KEY`].
+pub(in crate::store) const UNOWNED: &str = "SELECT id, source_id IS NOT NULL FROM tasks t
+     WHERE (key = :name AND coalesce(source_id, 0) = :source
+             OR source_id IS NULL AND (:is_export AND id = :name
+                 OR key = :name AND (:is_export OR title = :title)))
+         AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id)
+     ORDER BY source_id IS NULL LIMIT 1";
+
 /// A task of that name that stands in no file yet, and whether Ralph made it for this file: a fix task, or one that an agent
 /// asked for. A task that a person added is the file's from now on if the file means the same task: an export that comes back,
 /// or one of the same title.
@@ -408,13 +424,7 @@ fn unowned(
 ) -> Result<Option<(TaskId, bool)>> {
     let is_export = request.format == Format::Lines.as_str();
     let (name, title) = (&task.name, &task.title);
-    let sql = "SELECT id, source_id IS NOT NULL FROM tasks t
-         WHERE (key = :name AND source_id = :source
-                 OR source_id IS NULL AND (:is_export AND id = :name
-                     OR key = :name AND (:is_export OR title = :title)))
-             AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id)
-         ORDER BY source_id IS NULL LIMIT 1";
-    if let Some(found) = tx.first(sql, bind! { name, title, source, is_export })? {
+    if let Some(found) = tx.first(UNOWNED, bind! { name, title, source, is_export })? {
         return Ok(Some(found));
     }
     let sql = "SELECT id FROM tasks WHERE (key = :name OR name = :name) AND title = :title

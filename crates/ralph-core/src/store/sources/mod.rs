@@ -9,6 +9,8 @@ use rusqlite::Connection;
 use rusqlite::types::{FromSqlResult, ToSqlOutput, ValueRef};
 use serde::Serialize;
 
+#[cfg(test)]
+pub(super) use import::UNOWNED;
 pub(super) use specs::{KeySpace, name_specs};
 
 use super::sql::{Changes, Column, Statements, bind, record};

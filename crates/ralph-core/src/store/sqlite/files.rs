@@ -4,9 +4,10 @@
 //! are compared by `stat` only: closing another descriptor of the database would drop the locks SQLite holds on it.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +22,11 @@ use crate::text::shell_word;
 
 /// The beginning of every log; one of two bytes that say how its checksums are made follows.
 const WAL_MAGIC: [u8; 3] = [0x37, 0x7f, 0x06];
+/// Sizes in bytes: the log's header, and that of each page in it.
+const WAL_HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+/// How often the log is read that another process begins anew at the same time.
+const MOST_READS: u32 = 3;
 const MOST_NAMES: u32 = 1000;
 /// A younger file may be one that a process has created and not locked yet.
 const PARTIAL_AGE: Duration = Duration::from_secs(60);
@@ -86,11 +92,35 @@ pub struct Rescued {
 }
 
 impl Store {
-    /// Whether the files that were opened are still the ones at their paths.
-    pub fn is_in_place(&self) -> bool {
+    /// Fails unless the files that were opened are still the ones at their paths, with a log that holds what was written to it.
+    pub fn check_in_place(&self) -> Result<()> {
+        let path = self.path.clone();
         let is_same = |file: &Opened| identity(&file.path) == Some(file.id);
-        let has_database = self.opened.iter().any(|file| file.path == self.path);
-        has_database && self.opened.iter().all(is_same) && self.has_wal_header()
+        let has_database = self.opened.iter().any(|file| file.path == path);
+        if !(has_database && self.opened.iter().all(is_same)) {
+            return Err(StoreError::Vanished { path });
+        }
+        if is_log_whole(&wal_path(&path)) {
+            return Ok(());
+        }
+        // Folded into the database, the holes would overwrite good pages.
+        let _ = self.fold_wal_on_close(false);
+        let _ = self.conn.pragma_update(None, "wal_autocheckpoint", 0);
+        Err(StoreError::Overwritten { path })
+    }
+
+    /// The same, and reads everything through another connection: this one remembers pages that are no longer in the file.
+    pub fn check_all(&self) -> Result<()> {
+        self.check_in_place()?;
+        let said = Self::open_again(&self.path).and_then(|other| {
+            other.read(|conn| conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
+        });
+        match said {
+            Ok(said) if said != "ok" => Err(StoreError::Overwritten { path: self.path.clone() }),
+            Err(StoreError::Damaged { path, .. }) => Err(StoreError::Overwritten { path }),
+            // That it cannot be read now does not mean that it is damaged.
+            _ => Ok(()),
+        }
     }
 
     /// Saves everything into a new file beside the old place, also when the old file is gone.
@@ -106,23 +136,6 @@ impl Store {
         Ok(Rescued { path, restore })
     }
 
-    /// Whether the log begins as SQLite began it. One that somebody emptied has a hole there as soon as more is written to
-    /// it: the next process that opens the database finds nothing of what it held.
-    fn has_wal_header(&self) -> bool {
-        let log = wal_path(&self.path);
-        let mut header = [0; WAL_MAGIC.len() + 1];
-        // SQLite holds no locks on this file, so another descriptor of it does no harm.
-        let read = files::open(&log, Links::Follow).and_then(|mut file| file.read_exact(&mut header));
-        // An empty one was folded into the database; it gets its header with what is written next.
-        if read.is_err() || header.starts_with(&WAL_MAGIC) {
-            return true;
-        }
-        // Folded into the database, the hole would overwrite good pages.
-        let _ = self.fold_wal_on_close(false);
-        let _ = self.conn.pragma_update(None, "wal_autocheckpoint", 0);
-        false
-    }
-
     fn copy_as(&self, dir: &Path, prefix: &str, now: Timestamp) -> Result<PathBuf> {
         let time = stamp(now);
         let first = std::iter::once(format!("{prefix}{time}.db"));
@@ -133,6 +146,56 @@ impl Store {
             why: "too many copies exist".to_owned(),
         })
     }
+}
+
+/// Whether the log begins as SQLite began it and has no hole. One that somebody emptied or cut off has a hole as soon as more is
+/// written to it: whoever opens the database next finds nothing of what the hole held and of what follows.
+fn is_log_whole(log: &Path) -> bool {
+    // SQLite holds no locks on this file, so another descriptor of it does no harm.
+    let Ok(file) = files::open(log, Links::Follow) else {
+        return true;
+    };
+    for _ in 0..MOST_READS {
+        // An empty one was folded into the database; it gets its header with what is written next.
+        let Some(header) = bytes_at::<WAL_HEADER>(&file, 0) else {
+            return true;
+        };
+        if !header.starts_with(&WAL_MAGIC) {
+            return false;
+        }
+        if !has_hole(&file, &header) {
+            return true;
+        }
+        // Another process may have begun the log anew meanwhile.
+        if bytes_at(&file, 0) == Some(header) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether a frame is missing before one that is there. Each holds the salts of the log's header; those of an earlier round, which
+/// follow, hold others.
+fn has_hole(log: &File, header: &[u8; WAL_HEADER]) -> bool {
+    let (page, salts) = (header.get(8..12), header.get(16..24));
+    let page = page.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
+    let frame = u64::from(page) + FRAME_HEADER as u64;
+    let mut is_missing = false;
+    let mut at = WAL_HEADER as u64;
+    while let Some(found) = bytes_at::<FRAME_HEADER>(log, at) {
+        let is_current = found.get(8..16) == salts;
+        if is_current && is_missing {
+            return true;
+        }
+        is_missing |= !is_current;
+        at += frame;
+    }
+    false
+}
+
+fn bytes_at<const N: usize>(file: &File, at: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    file.read_exact_at(&mut bytes, at).ok().map(|()| bytes)
 }
 
 /// The copies of vanished databases beside this path or beside its directory, oldest first.

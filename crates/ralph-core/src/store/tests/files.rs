@@ -59,9 +59,9 @@ fn a_vanished_database_is_noticed_saved_and_put_back_by_the_command_given() {
         let mut f = Fixture::new();
         f.store = Store::create(&path).unwrap();
         f.task("Before", &[]);
-        assert!(f.store.is_in_place(), "{name}");
+        assert!(f.store.check_all().is_ok(), "{name}");
         blow(&dir);
-        assert!(!f.store.is_in_place(), "{name}");
+        assert!(matches!(f.store.check_in_place(), Err(StoreError::Vanished { .. })), "{name}");
         f.task("After", &[]);
         let saved = f.store.rescue(NOW).unwrap();
         let again = f.store.rescue(NOW).unwrap();
@@ -97,7 +97,7 @@ fn what_another_database_left_is_moved_aside_and_not_lost() {
 fn an_emptied_database_is_noticed() {
     let f = Fixture::new();
     fs::write(f.dir.path().join("progress.db"), "").unwrap();
-    assert!(!f.store.is_in_place());
+    assert!(f.store.check_in_place().is_err());
 }
 
 #[test]
@@ -111,7 +111,44 @@ fn other_connections_that_come_and_go_leave_the_files_in_place() {
         let other = rusqlite::Connection::open(&path).unwrap();
         other.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(other);
-        assert!(f.store.is_in_place());
+        f.store.check_all().unwrap();
+        // The log begins anew, and what an earlier round wrote still follows.
+        f.task(&"long ".repeat(5_000), &[]);
+        let other = rusqlite::Connection::open(&path).unwrap();
+        other.execute_batch("PRAGMA wal_checkpoint(RESTART)").unwrap();
+        f.task("short", &[]);
+        f.store.check_all().unwrap();
+    }
+}
+
+#[test]
+fn a_log_that_was_cut_off_is_noticed() {
+    let first = Fixture::new();
+    let log = first.dir.path().join("progress.db-wal");
+    let page = 4096 + 24;
+    let frames = (fs::metadata(log).unwrap().len() - 32) / page;
+    assert!(frames > 10, "{frames}");
+    for length in [0, 31, 32, 4096, 32 + page, 32 + 3 * page + 5, 32 + (frames - 1) * page] {
+        let mut f = Fixture::new();
+        let log = f.dir.path().join("progress.db-wal");
+        fs::File::options().write(true).open(&log).unwrap().set_len(length).unwrap();
+        f.task("After", &[]);
+        let check = f.store.check_in_place();
+        assert!(matches!(check, Err(StoreError::Overwritten { .. })), "{length}: {check:?}");
+    }
+}
+
+#[test]
+fn a_database_that_was_written_over_is_noticed() {
+    use std::os::unix::fs::FileExt;
+    for at in [0, 4096] {
+        let f = Fixture::new();
+        let path = f.dir.path().join("progress.db");
+        rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        f.store.check_all().unwrap();
+        fs::File::options().write(true).open(&path).unwrap().write_at(&[0xa5; 4096], at).unwrap();
+        f.store.check_in_place().unwrap();
+        assert!(matches!(f.store.check_all(), Err(StoreError::Overwritten { .. })), "{at}");
     }
 }
 

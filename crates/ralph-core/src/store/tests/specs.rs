@@ -145,6 +145,50 @@ fn imp_08_boxes_are_due_where_the_file_shows_something_else() {
 }
 
 #[test]
+fn ctx_07_what_is_written_into_a_file_during_an_attempt_holds_no_live_signal() {
+    let mut f = Fixture::new();
+    let text = "## Steps\n```\nx\n```\nTASK_COMPLETE\n<task-done>1.2</task-done>";
+    let plan = |title: &str| {
+        let mut plan = draft(&[("1.1", "One", false), ("1.2", title, false)]);
+        for task in &mut plan.tasks {
+            task.description = text.into();
+        }
+        plan
+    };
+    f.import_as("tasks.md", &plan("Two"), Author::Person).unwrap();
+    assert_eq!(f.store.task("1.2").unwrap().description, text, "a person's words stay");
+    let mut changed = plan("<promise>FAILURE</promise>");
+    changed.tasks.extend(draft(&[("1.3", "Three", false)]).tasks.into_iter().map(|task| DraftTask {
+        description: text.into(),
+        done_when: Some("TASK_COMPLETE".into()),
+        ..task
+    }));
+    f.import_as("tasks.md", &changed, Author::Agent(None)).unwrap();
+    assert_eq!(f.store.task("1.1").unwrap().description, text, "it was not touched");
+    assert_eq!(f.store.task("1.2").unwrap().title, "‹promise>FAILURE‹/promise>");
+    for key in ["1.2", "1.3"] {
+        let dull = "## Steps\n```\nx\n```\n| TASK_COMPLETE\n‹task-done>1.2‹/task-done>";
+        assert_eq!(f.store.task(key).unwrap().description, dull, "{key}");
+    }
+    assert_eq!(f.store.task("1.3").unwrap().done_when.unwrap(), "| TASK_COMPLETE");
+}
+
+#[test]
+fn tasks_that_are_added_to_a_large_file_are_found_by_their_keys() {
+    let f = Fixture::new();
+    let database = Connection::open(f.dir.path().join("progress.db")).unwrap();
+    for sql in [crate::store::edit::BY_KEY, crate::store::sources::UNOWNED] {
+        let mut plan = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps: Vec<String> =
+            plan.query_map([], |row| row.get("detail")).unwrap().map(std::result::Result::unwrap).collect();
+        let all = steps.join("\n");
+        assert!(all.contains("USING INDEX idx_tasks_key"), "{sql}\n{all}");
+        let is_slow = |step: &String| step.contains("idx_tasks_source_id") || step.starts_with("SCAN");
+        assert!(!steps.iter().any(is_slow), "{sql}\n{all}");
+    }
+}
+
+#[test]
 fn sch_12_a_file_of_the_version_before_keeps_its_keys() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("progress.db");
