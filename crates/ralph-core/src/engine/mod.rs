@@ -7,7 +7,6 @@ mod attempt;
 mod attempt_record;
 #[cfg(test)]
 mod bound_tests;
-mod branch;
 mod breaker_prompt;
 mod budgets;
 #[cfg(test)]
@@ -21,20 +20,21 @@ mod next_model;
 mod parents;
 #[cfg(test)]
 mod part_tests;
-mod plan_changes;
+mod plan_requests;
 mod plan_sync;
 mod planning;
-mod prompt;
+mod prompter;
 mod readiness;
 mod run;
 mod run_context;
 mod run_end;
 mod settings;
 mod shared_file;
-mod state_md;
+mod state_md_sync;
+mod stray_branch;
 mod team;
+mod tidying;
 mod trackers;
-mod upkeep;
 mod waits;
 mod work_tree;
 
@@ -43,7 +43,7 @@ pub use breaker_prompt::{Answer, Attendant, NoAttendant, PauseReason, Question, 
 pub use fix_tasks::FixPolicy;
 pub use lost_attempts::{LostAttempts, LostReport};
 pub use planning::{PlanAnswer, PlanEnding, Planner};
-pub use prompt::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
+pub use prompter::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
 pub use readiness::{DueGate, open_gates, own_files, told_unready, unready_gates};
 pub use run::Engine;
 pub use run_end::{EngineError, Summary};
@@ -51,8 +51,8 @@ pub use settings::{
     BreakerSettings, CommitWhen, GateSettings, GitSettings, OnDirty, OnOpen, PauseOn, RecoverySettings,
     RunSettings,
 };
-pub use state_md::refresh_state;
+pub use state_md_sync::refresh_state;
 pub use team::remedy;
+pub use tidying::{Upkeep, merge_all, protected_logs};
 pub use trackers::GITHUB;
-pub use upkeep::{Upkeep, merge_all, protected_logs, stale};
 pub use work_tree::changes_of_others;

@@ -2,9 +2,7 @@
 
 use crate::text::{clean, cut_words, mask_secrets, one_line};
 
-/// The longest subject.
 const SUBJECT: usize = 72;
-/// The longest body.
 const BODY: usize = 4000;
 
 /// The message for a task's work: its Commit field, else one made of its key and title. Always a subject of one line; what

@@ -13,8 +13,8 @@ mod commit_message;
 mod error;
 mod index;
 mod interrupted_commit;
+mod obstacles;
 mod paths;
-mod readiness;
 mod repository;
 mod restore;
 mod rollback;
@@ -34,7 +34,7 @@ pub use call::GitLimits;
 pub use commit::{CommitOrder, CommitOutcome, CommitWatch};
 pub use commit_message::commit_message;
 pub use error::{GitError, GitFault};
-pub use readiness::{Obstacle, Wants, Weight};
+pub use obstacles::{Obstacle, Wants, Weight};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
 

@@ -66,7 +66,6 @@ pub struct Task {
     pub verify: Option<String>,
     pub files: Vec<String>,
     pub done_when: Option<String>,
-    /// The commit message its author wishes.
     pub commit: Option<String>,
     /// What its author marked it with: `P`, `VERIFY`, `FIX 1.3`.
     pub markers: Vec<String>,
@@ -108,9 +107,7 @@ pub struct NewTask {
     pub priority: i64,
     pub model: Option<String>,
     pub done_when: Option<String>,
-    /// The commit message its author wishes.
     pub commit: Option<String>,
-    /// What its author marked it with.
     pub markers: Vec<String>,
 }
 

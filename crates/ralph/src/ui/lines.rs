@@ -201,7 +201,6 @@ pub fn gate_change(before: Option<&str>, after: Option<&str>, by: GateAuthor) ->
     format!("changed {place}: {} → {}", gate(before), gate(after))
 }
 
-/// The message about a gate that an agent may have changed in a plan file.
 pub fn waiting_gate(name: &str, path: &str, before: Option<&str>, after: Option<&str>) -> String {
     format!(
         "the gate of {name} changed in {path} while an agent was running: {} → {}. Ralph keeps the old gate; to accept \
@@ -276,7 +275,6 @@ fn attempt(finished: &AttemptFinished) -> String {
     lines.join("\n    ")
 }
 
-/// What the agent is doing now, in a few words.
 pub fn activity(activity: &Activity) -> String {
     match activity {
         Activity::Started { model: Some(model) } => format!("started {model}"),

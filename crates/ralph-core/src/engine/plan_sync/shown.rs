@@ -126,7 +126,6 @@ pub(in crate::engine) fn mark_of(task: &FiledTask) -> Option<bool> {
     }
 }
 
-/// The block of a task that the file does not have.
 pub(super) fn block_of(unfiled: &UnfiledTask, spec: &Spec<'_>, folder: Option<&str>) -> String {
     let task = &unfiled.task;
     let Some(fix) = &unfiled.fix else { return tasks_md::render(&draft_of(task)) };

@@ -149,13 +149,16 @@ impl Store {
         self.write_indexed(|tx| prune(tx, ids, now))
     }
 
+    pub fn stale_learnings(&self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<Learning>> {
+        let old = LearningFilter { before: Some(policy.old_before(now)), ..LearningFilter::active() };
+        let mut stale = self.learnings(&old)?;
+        stale.retain(|learning| is_stale(learning, now, policy));
+        Ok(stale)
+    }
+
     /// Archives what is old and long unused; returns what it was.
     pub fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>> {
-        let mut stale = self.learnings(&LearningFilter {
-            before: Some(policy.old_before(now)),
-            ..LearningFilter::active()
-        })?;
-        stale.retain(|learning| is_stale(learning, now, policy));
+        let stale = self.stale_learnings(policy, now)?;
         if stale.is_empty() {
             return Ok(Vec::new());
         }

@@ -7,7 +7,7 @@ use super::{Author, Tick};
 use crate::model::{DoneBy, Status, TaskId, Timestamp};
 use crate::plan::DraftTask;
 use crate::store::sql::Statements;
-use crate::store::{Result, claims, edit, fixes, plan, status};
+use crate::store::{Result, claims, fixes, plan, status, task_changes};
 
 /// How the box of a task stands, and whether it is believed.
 pub(super) fn tick_of(
@@ -96,8 +96,8 @@ pub(super) fn take_parents_word(
         }
     }
     match word_of(task) {
-        Some(Status::Done) => edit::finish(tx, &plan::known(tx, id)?, DoneBy::Person, now)?,
-        Some(_) => edit::skip(tx, id, Some("its parent was marked skipped"), now)?,
+        Some(Status::Done) => task_changes::finish(tx, &plan::known(tx, id)?, DoneBy::Person, now)?,
+        Some(_) => task_changes::skip(tx, id, Some("its parent was marked skipped"), now)?,
         None => return Ok(false),
     }
     Ok(true)

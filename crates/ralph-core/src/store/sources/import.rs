@@ -12,7 +12,7 @@ use crate::files::digest;
 use crate::model::{Key, NewTask, Phase, Status, Task, TaskId, Timestamp};
 use crate::plan::{DraftTask, Format};
 use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
-use crate::store::{Random, Result, StoreError, edit, fixes, plan, status};
+use crate::store::{Random, Result, StoreError, fixes, plan, status, task_changes};
 
 /// A task of the file as it was known before.
 pub(super) struct Before {
@@ -27,7 +27,6 @@ pub(super) struct Before {
 
 type WaitingGate = Option<String>;
 
-/// The tasks that the report names.
 #[derive(Default)]
 struct Lists {
     added: Vec<TaskId>,
@@ -51,7 +50,7 @@ pub(super) fn import(
     let replaced = replace_finished(tx, request, &digests, &mut before)?;
     let gone = gone(tx, source, request.asked_for)?;
     let (mut report, mut lists) = (ImportReport::default(), Lists::default());
-    let mut position = edit::last_position(tx)?;
+    let mut position = task_changes::last_position(tx)?;
     // In an empty plan nobody can have a name already.
     let is_first = !has_other_tasks(tx, 0)?;
     let mut ids: HashMap<&str, TaskId> = HashMap::new();
@@ -82,7 +81,7 @@ pub(super) fn import(
             }
             None if is_first => {
                 position += 1.0;
-                let id = edit::add_at(tx, &new_of(task), &keys, position, now, random)?;
+                let id = task_changes::add_at(tx, &new_of(task), &keys, position, now, random)?;
                 lists.added.push(id.clone());
                 id
             }
@@ -109,7 +108,7 @@ pub(super) fn import(
                     id
                 }
                 None => {
-                    let id = edit::add_to(tx, &new_of(task), &keys, now, random)?;
+                    let id = task_changes::add_to(tx, &new_of(task), &keys, now, random)?;
                     lists.added.push(id.clone());
                     id
                 }
@@ -269,7 +268,7 @@ fn rewrite(
     let (id, name) = (id.clone(), before.name().to_owned());
     let gate = GateEdit { id, name, before: before.verify, after: after.verify.clone() };
     let verify = if with_gate { &gate.after } else { &gate.before };
-    edit::rewrite(tx, &gate.id, &NewTask { key: before.key, verify: verify.clone(), ..after }, now)?;
+    task_changes::rewrite(tx, &gate.id, &NewTask { key: before.key, verify: verify.clone(), ..after }, now)?;
     Ok(Some(gate).filter(|gate| gate.before != gate.after))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::engine::{merge_all, stale};
+use ralph_core::engine::merge_all;
 use ralph_core::memory::recall::upkeep::{Merge, UpkeepPolicy, best_first, merges};
 use ralph_core::model::{LearningId, LearningState};
 use ralph_core::store::{LearningFilter, Merged, Store};
@@ -62,7 +62,7 @@ pub fn prune(workspace: &mut Workspace, args: &PruneArgs) -> CommandResult {
     let named = ids(&named_active(&workspace.store, &args.ids)?);
     let store = &mut workspace.store;
     let pruned = match (args.ids.is_empty(), args.dry_run) {
-        (true, true) => stale(store, &policy, now())?,
+        (true, true) => ids(&store.stale_learnings(&policy, now())?),
         (true, false) => store.prune_stale(&policy, now())?,
         (false, true) => named,
         (false, false) => {
