@@ -62,10 +62,7 @@ fn not_a_comment(line: String) -> String {
 
 /// The same inside the body, where a space is enough.
 fn indented(line: &str) -> String {
-    match line.starts_with('#') {
-        true => format!(" {line}"),
-        false => line.to_owned(),
-    }
+    if line.starts_with('#') { format!(" {line}") } else { line.to_owned() }
 }
 
 /// A subject, and what of it is too long.

@@ -172,10 +172,7 @@ pub fn ungated(tasks: u64, names: &[String]) -> Option<String> {
     if !shown.is_empty() && tasks > shown.len() as u64 {
         shown.push("…");
     }
-    let named = match shown.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", shown.join(", ")),
-    };
+    let named = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) };
     let (count, name) = (format::counted(tasks, "task"), names.first().map_or("TASK", String::as_str));
     Some(paint(
         YELLOW,

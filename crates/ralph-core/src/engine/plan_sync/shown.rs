@@ -47,9 +47,10 @@ impl Standing {
 
     pub(super) fn update(&mut self, task: &FiledTask) {
         let Some(place) = self.places.get(&task.id) else { return };
-        match task.status.satisfies() {
-            true => self.open.remove(place),
-            false => self.open.insert(*place, task.is_fix),
+        if task.status.satisfies() {
+            self.open.remove(place)
+        } else {
+            self.open.insert(*place, task.is_fix)
         };
     }
 

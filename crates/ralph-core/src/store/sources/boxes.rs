@@ -25,10 +25,7 @@ pub(super) fn tick_of(
             // Of the task it was at the verdict is known.
             let is_known = at.as_ref() == Some(id)
                 || tx.has("SELECT 1 FROM tasks WHERE id = ?1 AND status = 'done'", [id])?;
-            match is_known {
-                true => Tick::Ticked,
-                false => Tick::Unproven,
-            }
+            if is_known { Tick::Ticked } else { Tick::Unproven }
         }
         (true, ..) => Tick::Ticked,
     })

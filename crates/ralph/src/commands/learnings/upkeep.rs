@@ -181,10 +181,7 @@ pub fn merge(workspace: &mut Workspace, args: &MergeArgs) -> CommandResult {
         }
     };
     let made: Vec<LearningId> = reports.iter().filter_map(|one| one.into.clone()).collect();
-    let undo = match made.is_empty() {
-        true => None,
-        false => Some(workspace.store.note_batch(&made, &mut random)?),
-    };
+    let undo = if made.is_empty() { None } else { Some(workspace.store.note_batch(&made, &mut random)?) };
     let document = json!({ "merged": reports, "undo": undo });
     output::print(args.json, &document, || {
         if reports.is_empty() {
