@@ -30,22 +30,18 @@ pub struct Link {
     pub coarse: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreakerState {
-    #[default]
-    Closed,
-    /// Too many failures: nothing goes through.
-    Open,
-    /// One trial attempt goes through.
-    HalfOpen,
+names! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BreakerState {
+        #[default]
+        Closed => "closed",
+        /// Too many failures: nothing goes through.
+        Open => "open",
+        /// One trial attempt goes through.
+        HalfOpen => "half_open",
+    }
 }
-
-names!(BreakerState {
-    Closed => "closed",
-    Open => "open",
-    HalfOpen => "half_open",
-});
 
 /// The breaker when an attempt is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

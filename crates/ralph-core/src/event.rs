@@ -154,7 +154,6 @@ pub enum EventKind {
         task: TaskRef,
         command: String,
     },
-    /// A task's gate was changed while the run was at work.
     GateChanged {
         #[serde(flatten)]
         task: TaskRef,
@@ -185,7 +184,6 @@ pub enum EventKind {
         task: TaskRef,
         passed: bool,
     },
-    /// Too much failed for chance: the circuit breaker opened.
     BreakerOpened {
         failures: u64,
         tasks: u64,
@@ -215,7 +213,6 @@ pub enum EventKind {
     },
     /// The run has waited long enough; not in the log, unless a person ended the wait.
     WaitOver,
-    /// Another agent works from here on.
     AgentChanged {
         agent: String,
         instead_of: String,
@@ -238,7 +235,6 @@ pub enum EventKind {
         fix_title: String,
         failure: Box<crate::recovery::Failure>,
     },
-    /// An agent asked for a change of the plan.
     PlanChange {
         #[serde(flatten)]
         task: TaskRef,
@@ -262,7 +258,6 @@ pub enum EventKind {
         finished: usize,
         removed: usize,
     },
-    /// The run works on another branch from here on.
     BranchChanged {
         branch: String,
     },
@@ -283,7 +278,6 @@ pub enum EventKind {
         hook: HookPoint,
         message: String,
     },
-    /// Something a person should know.
     Warning {
         message: String,
     },
@@ -295,7 +289,6 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         undo: Option<String>,
     },
-    /// At the end of a run, old logs were deleted.
     LogsPruned {
         files: u64,
         bytes: u64,
@@ -334,7 +327,6 @@ pub enum GateAuthor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingFor {
-    /// The end of a usage limit.
     Limit,
     Service,
     /// Work that another run holds.
@@ -372,7 +364,6 @@ pub struct AttemptFinished {
     pub tokens_input: Option<u64>,
     pub tokens_output: Option<u64>,
     pub files_changed: Option<Vec<String>>,
-    /// How its gate ended, where it ran.
     #[serde(default)]
     pub gate: Option<GateOutcome>,
     /// Files its gate names that it changed.

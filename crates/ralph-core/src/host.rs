@@ -22,7 +22,6 @@ pub enum Liveness {
 /// Answers questions about processes; tests bring their own.
 pub trait Host {
     fn owner(&self) -> Owner;
-    /// Whether that process still lives.
     fn liveness(&self, owner: &Owner) -> Liveness;
 }
 
@@ -32,14 +31,12 @@ pub fn is_stopped(host: &dyn Host, owner: &Owner) -> bool {
     host.liveness(owner) == Liveness::Alive && process_state(owner.pid).as_deref() == Some("T")
 }
 
-/// The machine Ralph runs on.
 #[derive(Debug, Clone)]
 pub struct ThisHost {
     name: String,
 }
 
 impl ThisHost {
-    /// Looks up the host's name.
     pub fn new() -> Self {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self { name }
@@ -137,7 +134,6 @@ fn is_gone(liveness: Liveness, expires_at: Option<Timestamp>, now: Timestamp) ->
     }
 }
 
-/// What `/proc` says of a process.
 #[cfg(target_os = "linux")]
 struct ProcessStat {
     pid: u32,

@@ -37,12 +37,9 @@ impl User {
     }
 }
 
-/// Why a project is not obeyed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distrust {
-    /// The file belongs to another user.
     Foreign { path: PathBuf, owner: u32 },
-    /// Every user may change the file.
     WorldWritable { path: PathBuf },
 }
 
@@ -59,7 +56,6 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// What `stat` says of a file.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     owner: u32,

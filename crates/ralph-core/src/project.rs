@@ -19,7 +19,6 @@ pub struct Project {
 }
 
 impl Project {
-    /// The project at a directory.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }

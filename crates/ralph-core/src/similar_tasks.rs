@@ -64,12 +64,10 @@ impl Profile {
         Self { title: set(title), words: set(words), files: files.into_iter().collect(), terms: Vec::new() }
     }
 
-    /// Adds the words of a text, such as a tag.
     pub fn add_text(&mut self, text: &str) {
         each_token(head(text), |token| self.add_word(token));
     }
 
-    /// Adds files, such as those an attempt changed.
     pub fn add_files(&mut self, files: &[String]) {
         for file in files {
             let file = file.trim_start_matches("./");

@@ -31,7 +31,6 @@ pub fn print(message: &str, hints: &[String]) {
     }
 }
 
-/// A path as a word of a command line.
 pub fn shell_path(path: &Path) -> String {
     shell_word(&path.display().to_string())
 }

@@ -44,10 +44,7 @@ pub fn file(dir: Option<&Path>, file: &Path) -> Result<Vec<u8>, CommandError> {
 fn bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MOST_BYTES {
-        true => Err(std::io::Error::other("larger than 64 MiB")),
-        false => Ok(bytes),
-    }
+    if bytes.len() as u64 > MOST_BYTES { Err(std::io::Error::other("larger than 64 MiB")) } else { Ok(bytes) }
 }
 
 /// Asks on the terminal; `None` at the end of input.

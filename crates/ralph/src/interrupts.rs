@@ -19,7 +19,6 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 
 static HEARD: OnceLock<Interrupt> = OnceLock::new();
 
-/// Whether this process was told to stop.
 pub fn told_to_stop() -> bool {
     HEARD.get().is_some_and(|heard| heard.first().is_some())
 }
@@ -99,7 +98,6 @@ pub fn hangup_is_ignored() -> bool {
     is_ignored(SIGHUP)
 }
 
-/// Whether a signal was ignored when this program started.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

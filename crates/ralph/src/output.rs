@@ -82,9 +82,10 @@ pub fn note(text: impl std::fmt::Display) {
 
 /// Prints JSON if a program reads the output, else what `text` prints for people.
 pub fn print(json: bool, value: &impl Serialize, text: impl FnOnce()) -> CommandResult {
-    match json {
-        true => self::json(value),
-        false => text(),
+    if json {
+        self::json(value)
+    } else {
+        text()
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -96,10 +97,7 @@ pub fn list<T: Serialize>(
     none: &str,
     text: impl FnOnce() -> String,
 ) -> CommandResult {
-    print(json, &rows, || match rows.is_empty() {
-        true => note(none),
-        false => self::text(text()),
-    })
+    print(json, &rows, || if rows.is_empty() { note(none) } else { self::text(text()) })
 }
 
 pub fn json(value: &impl Serialize) {

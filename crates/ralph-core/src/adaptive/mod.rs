@@ -17,9 +17,9 @@
 
 mod costs;
 mod observe;
-mod plan;
 #[cfg(test)]
 mod property_tests;
+mod sequence;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ use crate::model::Difficulty;
 use task::{Weights, normal, normalized};
 
 pub use observe::{Seen, observe};
-pub use plan::{DEFAULT_VALUE_USD, Expectation, Plan, expectations, plan};
+pub use sequence::{DEFAULT_VALUE_USD, Expectation, Plan, expectations, plan};
 pub use task::{Failure, TaskView};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

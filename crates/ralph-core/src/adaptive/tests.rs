@@ -194,7 +194,7 @@ fn beliefs_survive_being_stored() {
 
 #[test]
 fn the_search_is_as_good_as_trying_all_sequences() {
-    use super::plan::{Rung, search};
+    use super::sequence::{Rung, search};
     use super::task::{Weights, dot};
     let task = super::task::normal(0.5, 3.0);
     let first = |ability: f64| super::task::points().map(|point| super::task::chance(ability, 0.1, point));

@@ -156,7 +156,6 @@ impl Agent {
     }
 }
 
-/// How one kind of agent is started and read.
 struct Program {
     facts: Option<Facts>,
     /// The arguments of one session that reads its prompt from standard input, before those of the settings. Without a
@@ -286,7 +285,6 @@ pub struct LaunchRequest<'a> {
     pub project_root: &'a Path,
     pub work_tree: &'a Path,
     pub rules: &'a str,
-    /// The task's part of the prompt.
     pub task_prompt: &'a str,
     /// Whether Ralph runs as root, which some agents mind.
     pub is_root: bool,

@@ -26,9 +26,7 @@ const CONCLUDED_LINGER: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessLimits {
-    /// How long it may take.
     pub wall: Duration,
-    /// How long it may be silent.
     pub idle: Option<Duration>,
     /// How long it has after TERM before KILL follows.
     pub grace: Duration,

@@ -131,10 +131,7 @@ fn add_descendants(root: Pid, living: &mut Vec<Pid>, ended: &mut Vec<Pid>) {
     let mut next = living.len();
     let mut add = |parent: Pid, living: &mut Vec<Pid>| {
         for pid in children(parent) {
-            match has_ended(pid) {
-                true => ended.push(pid),
-                false => living.push(pid),
-            }
+            if has_ended(pid) { ended.push(pid) } else { living.push(pid) }
         }
     };
     add(root, living);

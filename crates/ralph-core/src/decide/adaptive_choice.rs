@@ -67,10 +67,7 @@ pub(super) fn choose(question: &ModelQuestion<'_>) -> Decision {
     // One attempt is always left to a task that is still to be tried.
     view.attempts_left = view.attempts_left.max(1);
     let knows_costs = knows_costs(beliefs, question.ladder, &view);
-    let ladder = match knows_costs {
-        true => question.ladder,
-        false => from_highest_failed(question.ladder, &view),
-    };
+    let ladder = if knows_costs { question.ladder } else { from_highest_failed(question.ladder, &view) };
     let plan = plan(beliefs, ladder, &view, question.adaptive.value_usd);
     let strongest = ladder.len().saturating_sub(1);
     let rung = plan.sequence.first().copied().or(plan.best);

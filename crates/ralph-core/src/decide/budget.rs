@@ -91,10 +91,7 @@ impl Meter {
     pub fn allow_more(&self) -> String {
         let more = 2.0 * self.used.max(self.most);
         let (flag, _) = self.budget.words();
-        let more = match more < 1.0 {
-            true => (more * 100.0).ceil() / 100.0,
-            false => more.ceil(),
-        };
+        let more = if more < 1.0 { (more * 100.0).ceil() / 100.0 } else { more.ceil() };
         format!("{flag} {more}")
     }
 
@@ -110,10 +107,7 @@ impl Meter {
 
     fn amount(&self) -> String {
         let about = if self.estimated { "~" } else { "" };
-        match self.budget.is_money() {
-            true => format!("{about}${:.2}", self.used),
-            false => in_minutes(self.used),
-        }
+        if self.budget.is_money() { format!("{about}${:.2}", self.used) } else { in_minutes(self.used) }
     }
 }
 

@@ -59,7 +59,6 @@ impl CompilerError {
     }
 }
 
-/// The compiler errors of an output.
 #[derive(Default)]
 pub(super) struct Compiler {
     errors: BTreeSet<CompilerError>,

@@ -6,7 +6,7 @@ use super::Prompt;
 use super::run::Run;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Result};
-use super::state_md::StateMd;
+use super::state_md_sync::StateMd;
 use crate::agent::{
     self, Activity, Agent, AttemptLog, EndSignal, Ending, Fault, LaunchRequest, ProcessLimits, ReadSession,
     SessionReader, Stop, Stream, Watch,
@@ -152,7 +152,6 @@ pub(super) fn log_path(name: &str) -> String {
     format!("{}/{LOGS}/{name}", RALPH_DIR)
 }
 
-/// The directory of logs during a run.
 #[derive(Default)]
 pub(super) struct Logs {
     /// Whether a log was made in this run: the directory was a real one.

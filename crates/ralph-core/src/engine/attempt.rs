@@ -7,7 +7,7 @@ use super::agents_md_sync::WrittenBy;
 use super::attempt_record::{AttemptResult, add_session, begun as begun_record};
 use super::fix_tasks::attempts_used_up;
 use super::plan_sync::LogNews;
-use super::prompt::{Prompt, Prompter};
+use super::prompter::{Prompt, Prompter};
 use super::readiness::told_gate_fix;
 use super::run::Run;
 use super::run_end::{Result, StopRun};

@@ -5,7 +5,7 @@ use serde_json::to_string as to_json;
 use super::Prompt;
 use super::fix_tasks::{FixPolicy, PlanEffects};
 use super::next_model::failed_attempt;
-use super::plan_changes::{keeps_task_open, requested_changes, tell_of_changes};
+use super::plan_requests::{keeps_task_open, requested_changes, tell_of_changes};
 use super::run::Run;
 use super::run_end::{Result, millis};
 use crate::agent::{Agent, AgentReport};

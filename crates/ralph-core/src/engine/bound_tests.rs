@@ -139,10 +139,7 @@ impl World {
     fn new(story: Story) -> Rc<Self> {
         // Thousands of transactions: where there is a file system in memory, that is quicker.
         let memory = PathBuf::from("/dev/shm");
-        let dir = match memory.is_dir() {
-            true => tempfile::tempdir_in(memory),
-            false => tempfile::tempdir(),
-        };
+        let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
         Rc::new(Self {
             story,
             dir: dir.unwrap(),
@@ -380,10 +377,7 @@ impl Host for Machine<'_> {
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {
-        match self.world.living.borrow().contains(&owner.pid) {
-            true => Liveness::Alive,
-            false => Liveness::Dead,
-        }
+        if self.world.living.borrow().contains(&owner.pid) { Liveness::Alive } else { Liveness::Dead }
     }
 }
 

@@ -243,7 +243,6 @@ impl FixFamily {
         self.lineage.above.is_empty() && self.lineage.fixes.is_empty()
     }
 
-    /// The end of the chain of fixes that a task belongs to.
     fn end(&self, task: &Task, reason: String, error: String, end: FinalState) -> RecoveryEnd {
         let root = self.chain.last().unwrap_or(&task.id).clone();
         RecoveryEnd { root, chain: self.chain.clone(), reason, error, end }

@@ -7,7 +7,7 @@ use super::fix_tasks::SAID;
 use super::readiness::told_gate_fix;
 use super::run_context::{RunContext, shown_command};
 use super::run_end::{Result, millis};
-use super::state_md::StateMd;
+use super::state_md_sync::StateMd;
 use crate::decide::{claims_done, gave_no_signal};
 use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};

@@ -7,7 +7,6 @@ mod attempt;
 mod attempt_record;
 #[cfg(test)]
 mod bound_tests;
-mod branch;
 mod breaker_prompt;
 mod budgets;
 #[cfg(test)]
@@ -21,10 +20,10 @@ mod next_model;
 mod parents;
 #[cfg(test)]
 mod part_tests;
-mod plan_changes;
+mod plan_requests;
 mod plan_sync;
 mod planning;
-mod prompt;
+mod prompter;
 mod protection;
 mod readiness;
 mod review;
@@ -34,10 +33,11 @@ mod run_end;
 mod settings;
 mod shared_file;
 mod side_session;
-mod state_md;
+mod state_md_sync;
+mod stray_branch;
 mod team;
+mod tidying;
 mod trackers;
-mod upkeep;
 mod waits;
 mod work_tree;
 
@@ -46,7 +46,7 @@ pub use breaker_prompt::{Answer, Attendant, NoAttendant, PauseReason, Question, 
 pub use fix_tasks::FixPolicy;
 pub use lost_attempts::{LostAttempts, LostReport};
 pub use planning::{PlanAnswer, Planner};
-pub use prompt::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
+pub use prompter::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
 pub use readiness::{DueGate, open_gates, own_files, told_unready, unready_gates};
 pub use run::Engine;
 pub use run_end::{EngineError, Summary};
@@ -55,8 +55,8 @@ pub use settings::{
     ReviewSettings, ReviewWhen, RunSettings,
 };
 pub use side_session::SessionEnding;
-pub use state_md::refresh_state;
+pub use state_md_sync::refresh_state;
 pub use team::remedy;
+pub use tidying::{Upkeep, merge_all, protected_logs};
 pub use trackers::GITHUB;
-pub use upkeep::{Upkeep, merge_all, protected_logs, stale};
 pub use work_tree::changes_of_others;

@@ -1,6 +1,6 @@
 //! Which model a task's next attempt gets: gathers what the choice depends on.
 
-use super::prompt::{PromptError, Prompter};
+use super::prompter::{PromptError, Prompter};
 use crate::adaptive::{Beliefs, TaskView};
 use crate::agent::{Agent, output_prices};
 use crate::decide::{

@@ -185,10 +185,7 @@ fn two_workers_of_a_run_show_the_numbers_that_are_stored() {
     let run_id = first.run(|one| {
         second.run(|two| {
             for by_first in [true, false, true, true, false] {
-                match by_first {
-                    true => one.context.warn("hello").unwrap(),
-                    false => two.context.warn("hello").unwrap(),
-                }
+                if by_first { one.context.warn("hello").unwrap() } else { two.context.warn("hello").unwrap() }
             }
             one.context.id.clone()
         })

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use super::agent_session::log_path;
-use super::prompt::{PromptError, plan_rules};
+use super::prompter::{PromptError, plan_rules};
 use super::side_session::{Answer, Question, ReadOnlyTree, SessionEnding};
 use super::{EngineError, RunSettings, own_files};
 use crate::agent::{Activity, Agent, AttemptLog, Guard, Interrupt, LaunchRequest, adopt_orphans};
@@ -36,7 +36,6 @@ pub struct Planner<'a> {
     pub goal: &'a str,
 }
 
-/// How a session ended.
 #[derive(Debug)]
 pub struct PlanAnswer {
     pub text: String,

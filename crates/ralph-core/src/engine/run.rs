@@ -14,7 +14,7 @@ use super::readiness::own_files;
 use super::review::Reviewer;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Halt, Result, Summary};
-use super::state_md::StateMd;
+use super::state_md_sync::StateMd;
 use super::team::Team;
 use super::work_tree::WorkTree;
 use super::{RunSettings, Templates};

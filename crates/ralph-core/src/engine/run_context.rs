@@ -8,7 +8,7 @@ use super::RunSettings;
 use super::breaker_prompt::Attendant;
 use super::run::Engine;
 use super::run_end::{EngineError, Halt, Result, StopRun};
-use super::state_md::STATE_MD;
+use super::state_md_sync::STATE_MD;
 use crate::agent::{Agent, Guard, Interrupt, Signal};
 use crate::clock::Clock;
 use crate::decide::{Outlook, outlook};

@@ -170,7 +170,6 @@ impl Run<'_> {
         run.tell_gate_changes(GateAuthor::Elsewhere)
     }
 
-    /// What is told of the end of the run.
     fn finished(&self, stop: &StopRun) -> Result<EventKind> {
         let run = &self.context;
         let rates = run.store.run_rates(&run.id)?;

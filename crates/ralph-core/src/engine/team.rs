@@ -88,7 +88,6 @@ impl<'a> Team<'a> {
         Ok(next_agent(&team, now))
     }
 
-    /// The agent works from here on.
     pub(super) fn switch_to(&mut self, run: &mut RunContext<'_>, member: usize) -> Result {
         // Its time has passed.
         self.members[member].unavailable = None;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use super::branch::Returned;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Result, StopRun};
 use super::settings::{CommitWhen, GitSettings, OnDirty};
+use super::stray_branch::Returned;
 use crate::event::EventKind;
 use crate::evidence::CommitFailure;
 use crate::git::{BranchOutcome, Git, GitError, GitLimits, Kept, Snapshot, Wants, Weight};
@@ -35,7 +35,6 @@ pub(super) struct WorkTree {
 }
 
 impl GitSettings {
-    /// What these settings need of git.
     pub fn wants(&self) -> Wants<'_> {
         Wants {
             commits: self.commit == CommitWhen::OnSuccess,

@@ -106,10 +106,7 @@ pub(crate) fn open_as(path: &Path, links: Links, flags: OFlags) -> io::Result<Fi
 #[cfg(target_os = "linux")]
 fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     use rustix::fs::{CWD, ResolveFlags, openat2};
-    let mode = match flags.contains(OFlags::CREATE) {
-        true => Mode::from_raw_mode(0o600),
-        false => Mode::empty(),
-    };
+    let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o600) } else { Mode::empty() };
     match openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS) {
         // An old kernel, or a sandbox that does not know the call.
         Err(Errno::NOSYS | Errno::PERM) => open_looking_at_each_part(path, flags),
@@ -199,10 +196,7 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
             }
             match (path.parent(), path.file_name()) {
                 (Some(parent), Some(name)) if parent != path => {
-                    let parent = match parent.as_os_str().is_empty() {
-                        true => Path::new("."),
-                        false => parent,
-                    };
+                    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
                     Ok(resolve(parent)?.join(name))
                 }
                 _ => Err(error),

@@ -111,10 +111,7 @@ impl Git {
         };
         let call =
             repository.change(&["checkout", "--quiet", "--no-overwrite-ignore", "--no-recurse-submodules"]);
-        let call = match hooks {
-            true => call,
-            false => call.without_hooks(),
-        };
+        let call = if hooks { call } else { call.without_hooks() };
         let output = call.args(how).output()?;
         // A hook's failure after the switch does not undo it.
         if output.success() || repository.branch()?.as_ref() == Some(&full) {

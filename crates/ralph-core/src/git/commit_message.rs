@@ -2,9 +2,7 @@
 
 use crate::text::{clean, cut_words, mask_secrets, one_line};
 
-/// The longest subject.
 const SUBJECT: usize = 72;
-/// The longest body.
 const BODY: usize = 4000;
 
 /// The message for a task's work: its Commit field, else one made of its key and title. Always a subject of one line; what
@@ -64,10 +62,7 @@ fn not_a_comment(line: String) -> String {
 
 /// The same inside the body, where a space is enough.
 fn indented(line: &str) -> String {
-    match line.starts_with('#') {
-        true => format!(" {line}"),
-        false => line.to_owned(),
-    }
+    if line.starts_with('#') { format!(" {line}") } else { line.to_owned() }
 }
 
 /// A subject, and what of it is too long.

@@ -109,10 +109,7 @@ impl<'r> Index<'r> {
         let call = Call::new(self.repository, self.kind, args).index(&self.path());
         // Parts of a split index could be removed by others.
         let call = call.config("core.splitIndex=false");
-        match self.checks_line_endings {
-            true => call,
-            false => call.config("core.safecrlf=false"),
-        }
+        if self.checks_line_endings { call } else { call.config("core.safecrlf=false") }
     }
 
     /// Takes over what is at these paths in the working tree, through git's filters.

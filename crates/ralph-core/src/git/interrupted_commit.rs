@@ -17,7 +17,6 @@ use crate::model::{CommitIntent, GitRecord};
 /// How many commits are searched.
 const MOST_COMMITS: &str = "--max-count=500";
 
-/// What is about to be committed.
 #[derive(Debug, Serialize, Deserialize)]
 struct PendingCommit {
     /// HEAD before.
@@ -33,7 +32,6 @@ impl Repository {
         self.git_dir.join("ralph-commit.json")
     }
 
-    /// Writes down what is about to be committed.
     pub(super) fn note_commit(
         &self,
         old: Option<&str>,

@@ -28,7 +28,6 @@ pub(super) fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     (0..end).rev().filter(|at| path.get(*at) == Some(&b'/')).filter_map(|at| path.get(..at))
 }
 
-/// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
     /// Nothing, or nothing that git would find there.

@@ -7,8 +7,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::{Pid, test_kill_process};
-
 use super::call::INDEX_FILE;
 use super::index::Index;
 use super::paths::RepoPath;
@@ -65,27 +63,17 @@ impl Repository {
     /// Removes temporary directories that killed runs left; what cannot be removed stays. Runs of other projects of the
     /// repository may be alive and use theirs.
     fn remove_dead_scratch(&self, now: Timestamp) {
-        let entries = fs::read_dir(&self.git_dir).into_iter().flatten().flatten();
-        for entry in entries {
-            let name = entry.file_name();
-            let maker = name.to_str().and_then(scratch_maker);
-            let (Some(maker), Ok(meta)) = (maker, entry.metadata()) else { continue };
-            let path = entry.path();
-            let is_old = meta.modified().is_ok_and(|made| now.since(made.into()) > SCRATCH_AGE);
-            // The maker may be in another pid namespace. A git that it started may go on after it: without its index it
-            // would commit that all files are gone.
-            let is_free = || {
-                let is_unused = match cfg!(target_os = "linux") {
-                    true => !is_index_used(&path.join("index")),
-                    false => is_old,
-                };
-                is_unused && Lock::within(&path.join(SCRATCH_LOCK), Duration::ZERO).is_ok()
+        for entry in fs::read_dir(&self.git_dir).into_iter().flatten().flatten() {
+            let is_ours = entry.file_name().to_str().is_some_and(is_scratch);
+            let Some(meta) = entry.metadata().ok().filter(|meta| is_ours && meta.is_dir()) else { continue };
+            let (path, lock) = (entry.path(), entry.path().join(SCRATCH_LOCK));
+            // A git that the maker started may go on after it: without its index it would commit that all files are gone.
+            let is_unused = match cfg!(target_os = "linux") && lock.exists() {
+                true => !is_index_used(&path.join("index")),
+                false => meta.modified().is_ok_and(|made| now.since(made.into()) > SCRATCH_AGE),
             };
-            let is_dead = match maker {
-                Some(pid) => test_kill_process(pid) == Err(rustix::io::Errno::SRCH) && is_free(),
-                None => is_old,
-            };
-            if is_dead && meta.is_dir() {
+            let is_free = || !lock.exists() || Lock::within(&lock, Duration::ZERO).is_ok();
+            if is_unused && is_free() {
                 let _ = fs::remove_dir_all(&path);
             }
         }
@@ -152,16 +140,14 @@ fn is_index_used(index: &Path) -> bool {
     crate::agent::is_in_an_environment(&variable)
 }
 
-/// The process in the name of a temporary directory, `ralph-PID-` and six letters or digits; older versions left it out.
-fn scratch_maker(name: &str) -> Option<Option<Pid>> {
-    let rest = name.strip_prefix("ralph-")?;
+/// Whether a name is that of a temporary directory: `ralph-PID-` and six letters or digits; older versions left out the
+/// process.
+fn is_scratch(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("ralph-") else { return false };
     let (pid, random) = rest.split_once('-').unwrap_or(("", rest));
-    let is_random = random.len() == 6 && random.bytes().all(|b| b.is_ascii_alphanumeric());
-    match (is_random, pid) {
-        (true, "") => Some(None),
-        (true, pid) => Some(Some(Pid::from_raw(pid.parse().ok()?)?)),
-        (false, _) => None,
-    }
+    pid.bytes().all(|b| b.is_ascii_digit())
+        && random.len() == 6
+        && random.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]

@@ -225,10 +225,7 @@ impl Snapshot {
             Some(LeftoverFile { path, state })
         });
         let left: Vec<LeftoverFile> = left.collect();
-        match left.len() > MOST_FILES {
-            true => Vec::new(),
-            false => left,
-        }
+        if left.len() > MOST_FILES { Vec::new() } else { left }
     }
 
     /// What attempts made or changed since this snapshot and before they were killed at `last_sign`, as it is now. What

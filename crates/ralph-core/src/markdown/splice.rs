@@ -32,10 +32,7 @@ pub(crate) enum Spacing {
 pub(crate) fn commonest_line_end(text: &str) -> &'static str {
     let bytes = text.as_bytes();
     let windows = memchr_iter(b'\r', bytes).filter(|at| bytes.get(at + 1) == Some(&b'\n'));
-    match windows.count() * 2 > memchr_iter(b'\n', bytes).count() {
-        true => "\r\n",
-        false => "\n",
-    }
+    if windows.count() * 2 > memchr_iter(b'\n', bytes).count() { "\r\n" } else { "\n" }
 }
 
 impl Lines<'_> {

@@ -117,10 +117,7 @@ fn under_way(attempt: &AttemptView) -> String {
 
 fn task(task: &TaskView) -> String {
     let name = inline(&task.name, NAME_CHARS);
-    match task.title.trim().is_empty() {
-        true => name,
-        false => format!("{name}: {}", inline(&task.title, TEXT_CHARS)),
-    }
+    if task.title.trim().is_empty() { name } else { format!("{name}: {}", inline(&task.title, TEXT_CHARS)) }
 }
 
 fn run(run: &RunView) -> String {

@@ -63,7 +63,6 @@ pub struct Attempt {
     pub gate_output: Option<String>,
     /// Whether git saw no change at all.
     pub changed_nothing: Option<bool>,
-    /// Tools the agent was denied.
     pub denials: Vec<String>,
     /// How often the agent had to try its service again.
     pub service_retries: u64,
@@ -147,7 +146,6 @@ impl Attempt {
         })
     }
 
-    /// Whether it made commits.
     pub fn committed(&self) -> bool {
         self.commit_after.is_some() && self.commit_before != self.commit_after
     }
@@ -261,7 +259,6 @@ pub struct ReportRow {
     pub relevant_files: Vec<String>,
     /// What the agent's report quotes, else the telling part of what the gate or the commit printed.
     pub stack_trace_snippet: Option<String>,
-    /// What the agent would try next.
     pub retry_suggestion: Option<String>,
     /// Start of the result text, where Ralph wrote the report.
     pub excerpt: Option<String>,

@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Why a key or phase was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     #[error("a key must not be empty")]
@@ -75,7 +74,6 @@ impl TaskId {
         Self(format!("t-{:06x}", bits & 0xff_ffff))
     }
 
-    /// Whether a text has the form of a task id.
     pub fn has_form(text: &str) -> bool {
         text.strip_prefix("t-")
             .is_some_and(|hex| hex.len() == 6 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))

@@ -72,7 +72,6 @@ pub struct Task {
     /// Patterns of protected files that are its to change.
     pub may_change: Vec<String>,
     pub done_when: Option<String>,
-    /// The commit message its author wishes.
     pub commit: Option<String>,
     /// What its author marked it with: `P`, `VERIFY`, `FIX 1.3`.
     pub markers: Vec<String>,
@@ -116,9 +115,7 @@ pub struct NewTask {
     pub priority: i64,
     pub model: Option<String>,
     pub done_when: Option<String>,
-    /// The commit message its author wishes.
     pub commit: Option<String>,
-    /// What its author marked it with.
     pub markers: Vec<String>,
 }
 

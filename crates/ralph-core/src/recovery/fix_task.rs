@@ -138,10 +138,7 @@ fn verify_lines(verify: &str) -> Vec<String> {
         return vec![format!("{FIELD} {}", verify.trim())];
     }
     let mut lines = vec![FIELD.to_owned()];
-    let below = |line: &&str| match line.is_empty() {
-        true => String::new(),
-        false => format!("{BELOW}{line}"),
-    };
+    let below = |line: &&str| if line.is_empty() { String::new() } else { format!("{BELOW}{line}") };
     if is_fenced(&script) {
         lines.extend(script.iter().map(below));
     } else {

@@ -48,7 +48,6 @@ pub struct RequestingTask<'a> {
     pub can_run: &'a dyn Fn(&str) -> bool,
 }
 
-/// A task that is in the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanTask {
     /// The one name it goes by here, whichever of its names was asked for.

@@ -256,10 +256,7 @@ impl FromRow for Known {
                 false => Vec::new(),
             };
         // What people wrote stands as they wrote it; agents' learnings may be older than their neutralizing.
-        let content = match row.get::<Source>("source")?.is_person() {
-            true => content,
-            false => inert_prose(&content),
-        };
+        let content = if row.get::<Source>("source")?.is_person() { content } else { inert_prose(&content) };
         let known = Self::new(row.get("id")?, &category, &tags, &content, row.get("active")?);
         Ok(Self { archived_at: row.get("pruned_at")?, ..known })
     }

@@ -68,10 +68,7 @@ pub(super) fn standing(tx: &Connection, task: &TaskId, token: &Token) -> Result<
     Ok(BreakerStanding {
         state: now.state,
         failures: now.failures,
-        links: match is_closed && now.failures > 0 {
-            true => links(tx)?,
-            false => Vec::new(),
-        },
+        links: if is_closed && now.failures > 0 { links(tx)? } else { Vec::new() },
         root: root_of(tx, task)?.to_string(),
         is_probe: now.probing
             && tx.has(

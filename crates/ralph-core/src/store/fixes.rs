@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use super::sql::{Changes, Statements, bind, record};
-use super::{Capture, KeptFixes, Random, Result, Store, edit, plan, status};
+use super::{Capture, KeptFixes, Random, Result, Store, plan, status, task_changes};
 use crate::model::{NewTask, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
 use crate::recovery::{FinalState, Lineage};
@@ -216,10 +216,10 @@ fn create(
 ) -> Result<()> {
     let root = root_of(tx, original)?;
     let depth = link(tx, original)?.map_or(0, |link| link.depth) + 1;
-    let position = edit::position_after(tx, original)?;
-    let id = edit::add_beside(tx, &fix.task, original, now, random)?;
-    edit::set_position(tx, &id, position)?;
-    edit::depend(tx, original, &id)?;
+    let position = task_changes::position_after(tx, original)?;
+    let id = task_changes::add_beside(tx, &fix.task, original, now, random)?;
+    task_changes::set_position(tx, &id, position)?;
+    task_changes::depend(tx, original, &id)?;
     tx.insert(
         "fixes",
         bind! {

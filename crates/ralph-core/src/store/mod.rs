@@ -8,7 +8,6 @@ mod breaker;
 mod capture;
 mod claims;
 mod completion;
-mod edit;
 mod events;
 mod experience;
 mod fixes;
@@ -25,6 +24,7 @@ mod sql;
 mod sqlite;
 mod stats;
 mod status;
+mod task_changes;
 
 use std::path::PathBuf;
 
@@ -62,12 +62,10 @@ pub enum StoreError {
     AmbiguousKey { key: String, choices: Vec<String> },
     #[error("the key `{key}` is taken by {holder} ({title})")]
     DuplicateKey { key: String, holder: TaskId, title: String },
-    /// The change would make tasks wait for each other.
     #[error("that would create a cycle: {}", .0.join(" → "))]
     Cycle(Vec<String>),
     #[error("`{task}` has subtasks: {}", .children.join(", "))]
     HasChildren { task: String, children: Vec<String> },
-    /// The task is being attempted right now.
     #[error("`{task}` is being attempted by run {run_id} (process {pid} on {host})")]
     InProgress { task: String, run_id: RunId, pid: u32, host: String },
     /// The claim is no longer held; somebody else has taken or recorded the attempt.
@@ -77,21 +75,16 @@ pub enum StoreError {
     UnknownLearning(String),
     #[error("the learning {id} is {state}{}", .successor.as_ref().map(|id| format!(" by {id}")).unwrap_or_default())]
     LearningNotActive { id: LearningId, state: LearningState, successor: Option<LearningId> },
-    /// Another learning has the id a file gives.
     #[error("the id `{0}` is taken by another learning")]
     LearningIdTaken(LearningId),
-    /// The file was written by a newer Ralph.
     #[error("{path} has schema version {found}; this Ralph supports versions up to {known}")]
     NewerSchema { path: PathBuf, found: u32, known: u32 },
     #[error("there is no database at {path}")]
     Missing { path: PathBuf },
-    /// The file was deleted, renamed or replaced while it was open.
     #[error("the database {path} was deleted or replaced while Ralph was using it")]
     Vanished { path: PathBuf },
-    /// Another program wrote to the file or cut it off while it was open.
     #[error("the database {path} was damaged while Ralph was using it")]
     Overwritten { path: PathBuf },
-    /// Another process held its lock for too long.
     #[error("the database {path} is locked by another process")]
     Locked { path: PathBuf },
     #[error("the disk is full: cannot write {path}")]

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::sql::{FromRow, Json, Row, Statements, Values, bind, line, record};
-use super::{Durability, Random, Result, Store, StoreError, breaker, claims, edit, fixes, status};
+use super::{Durability, Random, Result, Store, StoreError, breaker, claims, fixes, status, task_changes};
 use crate::event::TaskRef;
 use crate::model::{
     DoneBy, Level, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp, Verification,
@@ -364,15 +364,15 @@ impl Store {
     }
 
     pub fn add_task(&mut self, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
-        self.write(Durability::Power, |tx| edit::add(tx, new, now, random))
+        self.write(Durability::Power, |tx| task_changes::add(tx, new, now, random))
     }
 
     pub fn edit_task(&mut self, id: &TaskId, edit: &TaskEdit, now: Timestamp) -> Result<()> {
         self.write(Durability::Power, |tx| {
-            edit::change(tx, id, edit, now)?;
+            task_changes::change(tx, id, edit, now)?;
             claims::renew_attempts(tx, id)?;
             if let Some(parent) = &edit.parent {
-                edit::move_below(tx, id, parent.as_ref(), now)?;
+                task_changes::move_below(tx, id, parent.as_ref(), now)?;
             }
             status::settle(tx, now)
         })
@@ -383,10 +383,10 @@ impl Store {
             let task = known(tx, id)?;
             claims::refuse_claimed(tx, id)?;
             match mark {
-                Mark::Done => edit::finish(tx, &task, DoneBy::Person, &Verification::default(), now)?,
-                Mark::Verified(verification) => edit::finish(tx, &task, DoneBy::Gate, verification, now)?,
-                Mark::Skipped { reason } => edit::skip(tx, id, reason.as_deref(), now)?,
-                Mark::Pending => edit::reset(tx, id, task.status, now)?,
+                Mark::Done => task_changes::finish(tx, &task, DoneBy::Person, &Verification::default(), now)?,
+                Mark::Verified(verification) => task_changes::finish(tx, &task, DoneBy::Gate, verification, now)?,
+                Mark::Skipped { reason } => task_changes::skip(tx, id, reason.as_deref(), now)?,
+                Mark::Pending => task_changes::reset(tx, id, task.status, now)?,
                 Mark::Failed { reason } => {
                     status::set(tx, id, Status::Failed, reason.as_deref(), now)?;
                     // A failed child keeps its parent open.
@@ -417,7 +417,7 @@ impl Store {
                 claims::refuse_claimed(tx, id)?;
                 fixes::skip_needless(tx, id, now)?;
                 breaker::leave(tx, id)?;
-                freed.extend(edit::remove(tx, id)?);
+                freed.extend(task_changes::remove(tx, id)?);
             }
             let gone: HashSet<&TaskId> = doomed.iter().collect();
             freed.retain(|id| !gone.contains(id));
@@ -433,9 +433,9 @@ impl Store {
         self.write(Durability::Power, |tx| {
             known(tx, blocked)?;
             known(tx, blocker)?;
-            let added = edit::depend(tx, blocked, blocker)?;
+            let added = task_changes::depend(tx, blocked, blocker)?;
             status::refuse_cycle(tx, blocked)?;
-            edit::touch(tx, blocked, now)?;
+            task_changes::touch(tx, blocked, now)?;
             Ok(added)
         })
     }
@@ -443,8 +443,8 @@ impl Store {
     /// Ends that. `false` if there was no such dependency.
     pub fn remove_dependency(&mut self, blocked: &TaskId, blocker: &TaskId, now: Timestamp) -> Result<bool> {
         self.write(Durability::Power, |tx| {
-            let removed = edit::no_longer_depend(tx, blocked, blocker)?;
-            edit::touch(tx, blocked, now)?;
+            let removed = task_changes::no_longer_depend(tx, blocked, blocker)?;
+            task_changes::touch(tx, blocked, now)?;
             // A parent may have waited for nothing else.
             status::settle(tx, now)?;
             Ok(removed)

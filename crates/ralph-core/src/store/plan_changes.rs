@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use super::sql::{Changes, Json, Statements, bind, record};
-use super::{Capture, Random, Result, Side, Store, StoreError, edit, plan, status};
+use super::{Capture, Random, Result, Side, Store, StoreError, plan, status, task_changes};
 use crate::model::{Key, NewTask, TaskId, Timestamp};
 
 /// A change of the plan that is to be made with the attempt that asked for it.
@@ -135,19 +135,19 @@ fn add(
     let mut added = Vec::new();
     for (task, needs) in &new.tasks {
         let position = match new.side {
-            Side::Before => edit::position_before(tx, original)?,
+            Side::Before => task_changes::position_before(tx, original)?,
             // Each goes behind the one before it.
-            Side::After => edit::position_after(tx, added.last().unwrap_or(behind))?,
+            Side::After => task_changes::position_after(tx, added.last().unwrap_or(behind))?,
         };
-        let id = edit::add_beside(tx, task, original, now, random)?;
-        edit::set_position(tx, &id, position)?;
+        let id = task_changes::add_beside(tx, task, original, now, random)?;
+        task_changes::set_position(tx, &id, position)?;
         for need in needs {
-            edit::depend(tx, &id, &needed(tx, original, need)?)?;
+            task_changes::depend(tx, &id, &needed(tx, original, need)?)?;
         }
         added.push(id);
     }
     for need in &new.original_needs {
-        edit::depend(tx, original, &needed(tx, original, need)?)?;
+        task_changes::depend(tx, original, &needed(tx, original, need)?)?;
     }
     status::refuse_any_cycle(tx)?;
     status::settle(tx, now)?;

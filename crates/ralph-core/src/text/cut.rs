@@ -21,7 +21,6 @@ pub fn cut_words(text: &str, max_chars: usize) -> Cow<'_, str> {
     })
 }
 
-/// The first `max` characters.
 pub fn first_chars(text: &str, max: usize) -> &str {
     text.char_indices().nth(max).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }

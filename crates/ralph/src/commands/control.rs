@@ -150,10 +150,7 @@ fn active(workspace: &Workspace, named: Option<&str>) -> Result<Vec<RunRow>, Com
         return Ok(runs);
     }
     let error = CommandError::usage(format_args!("run `{name}` is not active"));
-    Err(match names.is_empty() {
-        true => error,
-        false => error.hint(format_args!("active runs: {}", names.join(", "))),
-    })
+    Err(if names.is_empty() { error } else { error.hint(format_args!("active runs: {}", names.join(", "))) })
 }
 
 fn send_term(run: &RunRow) -> Result<(), CommandError> {

@@ -128,10 +128,7 @@ fn in_full(row: &FailureRow) -> String {
     let title = cell(&row.title);
     let mut text = format!("{}: {title}\n", style::paint(style::BOLD, heading));
     let run = row.run_id.as_ref().map(|id| cell(id.as_str()));
-    let author = match report.auto {
-        true => "written by Ralph (the agent gave none)",
-        false => "written by the agent",
-    };
+    let author = if report.auto { "written by Ralph (the agent gave none)" } else { "written by the agent" };
     for (label, value) in [
         ("when", row.created_at.local()),
         ("run", run.unwrap_or_default()),

@@ -68,7 +68,6 @@ pub struct Channel {
     pub send: Box<SendMessage>,
 }
 
-/// The channels in `[notify]`.
 pub fn channels(settings: &Settings, root: &Path) -> Vec<Channel> {
     let notify = &settings.notify;
     let mut channels = Vec::new();

@@ -42,10 +42,7 @@ pub struct Notifications {
 impl Notifications {
     pub fn new(settings: &Settings, project: &Project, display: Box<dyn Observer>, is_live: bool) -> Self {
         let on = settings.notify.on.value.clone();
-        let channels = match on.is_empty() {
-            true => Vec::new(),
-            false => channels(settings, project.root()),
-        };
+        let channels = if on.is_empty() { Vec::new() } else { channels(settings, project.root()) };
         Self {
             display: Some(display),
             is_live,

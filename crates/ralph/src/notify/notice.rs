@@ -41,7 +41,6 @@ pub enum Occasion {
     Done,
     /// A task is blocked, or all remaining tasks are.
     Blocked,
-    /// The circuit breaker opened.
     Breaker,
     /// The run waits for a usage limit to reset, or a limit stopped it.
     Limit,
@@ -96,20 +95,16 @@ pub struct Notice {
     pub title: String,
     pub message: String,
     pub run_id: String,
-    /// The task, where it is about one.
     pub task: Option<NoticeTask>,
     pub at: Timestamp,
     pub project: NoticeProject,
     pub host: String,
-    /// The run's exit code, where it ended.
     pub exit_code: Option<i32>,
-    /// What the run cost, where it ended and is known.
     pub cost_usd: Option<f64>,
     /// How many attempts reported no cost, where it ended: the whole is more then.
     pub cost_unknown: Option<u64>,
     /// Whether an estimate is part of the cost, where it ended.
     pub cost_estimated: Option<bool>,
-    /// The plan, where the run ended.
     pub tasks: Option<PlanCounts>,
     /// The command to type next.
     pub next: Option<String>,

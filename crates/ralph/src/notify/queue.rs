@@ -97,10 +97,7 @@ impl Queues {
         let mut announced = false;
         loop {
             self.warn(tell);
-            let longest = match interrupted() {
-                true => LONGEST_WAIT_INTERRUPTED,
-                false => self.longest_wait,
-            };
+            let longest = if interrupted() { LONGEST_WAIT_INTERRUPTED } else { self.longest_wait };
             let elapsed = started.elapsed();
             let busy = self.workers.iter().filter(|worker| worker.is_busy());
             let busy: Vec<&str> = busy.map(|worker| worker.name).collect();

@@ -169,7 +169,6 @@ fn roots() -> RootCerts {
     RootCerts::from(certificates)
 }
 
-/// The answer to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Answer {
     Delivered,

@@ -53,7 +53,6 @@ impl Attendant for AtTerminal {
     }
 }
 
-/// What stands above the prompt, and the prompt.
 fn opening(question: &Question<'_>) -> String {
     let (title, meaning) = match &question.reason {
         PauseReason::Breaker { failures } => (

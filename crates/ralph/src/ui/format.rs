@@ -74,7 +74,6 @@ pub fn cost(usd: Option<f64>, is_estimate: bool) -> String {
     }
 }
 
-/// What an attempt cost, where that is known.
 pub fn attempt_cost(attempt: &Attempt) -> Option<String> {
     let estimated = attempt.cost_estimated;
     attempt.cost_usd.map(|usd| cost(Some(usd), estimated))
@@ -165,7 +164,6 @@ pub fn run_end(is_finished: bool, reason: &str) -> String {
     }
 }
 
-/// How an attempt ended, in a few words.
 pub fn outcome(attempt: &Attempt) -> String {
     match (attempt.outcome, attempt.verified) {
         (Outcome::Done, false) => UNVERIFIED.to_owned(),
@@ -174,7 +172,6 @@ pub fn outcome(attempt: &Attempt) -> String {
     }
 }
 
-/// How an attempt ended, with its message.
 pub fn outcome_line(attempt: &Attempt) -> String {
     match (attempt.outcome, &attempt.message) {
         (Outcome::Done, Some(message)) => format!("{}: {message}", outcome(attempt)),

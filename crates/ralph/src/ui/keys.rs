@@ -8,7 +8,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
 pub enum Input {
-    /// Nothing, in the time given.
     Nothing,
     Ended,
     Bytes(Vec<u8>),

@@ -182,10 +182,7 @@ pub fn ungated(tasks: u64, names: &[String]) -> Option<String> {
     if !shown.is_empty() && tasks > shown.len() as u64 {
         shown.push("…");
     }
-    let named = match shown.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", shown.join(", ")),
-    };
+    let named = if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) };
     let (count, name) = (format::counted(tasks, "task"), names.first().map_or("TASK", String::as_str));
     Some(paint(
         YELLOW,
@@ -211,7 +208,6 @@ pub fn gate_change(before: Option<&str>, after: Option<&str>, by: GateAuthor) ->
     format!("changed {place}: {} → {}", gate(before), gate(after))
 }
 
-/// The message about a gate that an agent may have changed in a plan file.
 pub fn waiting_gate(name: &str, path: &str, before: Option<&str>, after: Option<&str>) -> String {
     format!(
         "the gate of {name} changed in {path} while an agent was running: {} → {}. Ralph keeps the old gate; to accept \
@@ -289,7 +285,6 @@ fn attempt(finished: &AttemptFinished) -> String {
     lines.join("\n    ")
 }
 
-/// What the agent is doing now, in a few words.
 pub fn activity(activity: &Activity) -> String {
     match activity {
         Activity::Started { model: Some(model) } => format!("started {model}"),

@@ -286,12 +286,10 @@ fn last_run(run: &RunFacts, page: &mut Page) {
     tasks(&run.done.iter().collect::<Vec<_>>(), "  ", page);
 }
 
-/// `31 attempts (2 not counted), 6 h 12 min, $4.12`: what a run took.
 fn spent(run: &RunFacts) -> String {
     format::spent(run.attempts, run.uncounted_attempts, run.duration_ms, &run.cost)
 }
 
-/// A row per task that a run worked on.
 fn tasks(tasks: &[&RunTask], indent: &str, page: &mut Page) {
     if tasks.is_empty() {
         return;

@@ -10,7 +10,6 @@ use super::format;
 /// More are not worth reading.
 const MOST: usize = 20;
 
-/// What a score is made of, the parts that are not 0.
 pub fn parts(parts: &ScoreParts) -> String {
     let named = [
         ("text", parts.text),
@@ -46,7 +45,6 @@ pub fn considered(recalled: &Recalled, shown: &[LearningId]) -> String {
     lines
 }
 
-/// What became of a learning, in a few words.
 pub fn fate(ranked: &Ranked, shown: &[LearningId]) -> &'static str {
     let is_shown = shown.iter().any(|id| id.as_str() == ranked.scored.id);
     match ranked.fate {

@@ -103,10 +103,7 @@ impl Standing {
     }
 
     fn style(self) -> Style {
-        match self.is_unverified() {
-            true => YELLOW,
-            false => of(self.status),
-        }
+        if self.is_unverified() { YELLOW } else { of(self.status) }
     }
 }
 

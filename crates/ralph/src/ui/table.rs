@@ -2,14 +2,12 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Rows of text under headings.
 #[derive(Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these headings.
     pub fn new<const N: usize>(headings: [&str; N]) -> Self {
         Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
     }

@@ -17,7 +17,6 @@ use super::style::{BOLD, CYAN, DIM, paint};
 use super::{format, lines, style, table};
 use crate::output;
 
-/// Columns of the plan's bar.
 const BAR: u64 = 24;
 /// Events come faster than anybody reads.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);

@@ -47,9 +47,10 @@ impl Standing {
 
     pub(super) fn update(&mut self, task: &FiledTask) {
         let Some(place) = self.places.get(&task.id) else { return };
-        match task.status.satisfies() {
-            true => self.open.remove(place),
-            false => self.open.insert(*place, task.is_fix),
+        if task.status.satisfies() {
+            self.open.remove(place)
+        } else {
+            self.open.insert(*place, task.is_fix)
         };
     }
 
@@ -126,7 +127,6 @@ pub(in crate::engine) fn mark_of(task: &FiledTask) -> Option<bool> {
     }
 }
 
-/// The block of a task that the file does not have.
 pub(super) fn block_of(unfiled: &UnfiledTask, spec: &Spec<'_>, folder: Option<&str>) -> String {
     let task = &unfiled.task;
     let Some(fix) = &unfiled.fix else { return tasks_md::render(&draft_of(task)) };

@@ -20,10 +20,7 @@ pub(in crate::git) fn git_at(dir: &Path, args: &[&str]) -> Result<String, String
     let command = command.args(args).current_dir(dir).env("LC_ALL", "C");
     let output = command.stdin(std::process::Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(text(&output.stderr)),
-    }
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
 pub(in crate::git) fn make_pipe(path: &Path) {

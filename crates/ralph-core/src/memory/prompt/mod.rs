@@ -3,16 +3,16 @@
 //!
 //! ```text
 //! Memory ─► sections (attempts, learnings, status, phase failures)
-//!             └─► budget: who gets how much room ─► RenderedMemory ─┐
-//! TaskPart ───────────────────────────────────────────► template ◄──┘ ─► the prompt
+//!             └─► room: how much each of them gets ─► RenderedMemory ┐
+//! TaskPart ───────────────────────────────────────────► template ◄─┘ ─► the prompt
 //! ```
 //!
 //! The caller ranks learnings, reads the database and the template's file; this module only turns
 //! what it is given into text. Stored text is made harmless on its way ([`neutral`](crate::text::neutral)).
 
 mod attempts;
-mod budget;
 mod review;
+mod room;
 mod sections;
 mod task;
 
@@ -27,8 +27,8 @@ use crate::memory::recall::Candidate;
 use crate::model::ReportRow;
 use crate::text::first_chars;
 
-pub use budget::{RenderedMemory, render_memory};
 pub use review::{ReviewPart, render_review};
+pub use room::{RenderedMemory, render_memory};
 pub use task::{
     ExtraSection, FailureToFix, Template, TemplateError, failure_to_fix, refused_changes, render_task,
 };

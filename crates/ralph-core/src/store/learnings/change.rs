@@ -137,9 +137,10 @@ impl Store {
     /// Keeps a learning from being withheld and pruned, or ends that.
     pub fn pin_learning(&mut self, id: &LearningId, pinned: bool) -> Result<()> {
         self.write(Durability::Power, |tx| {
-            match pinned {
-                true => active(tx, id)?,
-                false => known(tx, id)?,
+            if pinned {
+                active(tx, id)?
+            } else {
+                known(tx, id)?
             };
             tx.change("UPDATE learnings SET pinned = :pinned WHERE id = :id", bind! { id, pinned })
         })
@@ -149,13 +150,16 @@ impl Store {
         self.write_indexed(|tx| prune(tx, ids, now))
     }
 
+    pub fn stale_learnings(&self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<Learning>> {
+        let old = LearningFilter { before: Some(policy.old_before(now)), ..LearningFilter::active() };
+        let mut stale = self.learnings(&old)?;
+        stale.retain(|learning| is_stale(learning, now, policy));
+        Ok(stale)
+    }
+
     /// Archives what is old and long unused; returns what it was.
     pub fn prune_stale(&mut self, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>> {
-        let mut stale = self.learnings(&LearningFilter {
-            before: Some(policy.old_before(now)),
-            ..LearningFilter::active()
-        })?;
-        stale.retain(|learning| is_stale(learning, now, policy));
+        let stale = self.stale_learnings(policy, now)?;
         if stale.is_empty() {
             return Ok(Vec::new());
         }
@@ -343,10 +347,7 @@ fn merge(tx: &Connection, merge: &Merge, random: Random<'_>) -> Result<Option<Me
     let origin = Origin {
         task: best.task_id.as_ref(),
         // What a person wrote stays a person's.
-        source: match best.source.is_person() {
-            true => best.source,
-            false => Source::Merge,
-        },
+        source: if best.source.is_person() { best.source } else { Source::Merge },
         created_at: newest.unwrap_or(best.created_at),
     };
     let into = insert(tx, &new, &origin, random)?;

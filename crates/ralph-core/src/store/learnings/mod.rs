@@ -1,15 +1,15 @@
 //! Learnings: finding them, adding them, archiving them, bringing them back. Nothing is ever rewritten.
 
-mod attempts;
 mod change;
+mod credit;
 
 use std::collections::{BTreeMap, HashSet};
 
 use rusqlite::{Connection, params_from_iter};
 
-pub(super) use attempts::{credit, learn};
 pub use change::*;
 pub(super) use change::{add_all, note_deleted, prune};
+pub(super) use credit::{credit, learn};
 
 use super::sql::{Row, Statements, conditions, record, value};
 use super::sqlite::learning_index as index;
@@ -111,7 +111,7 @@ impl Store {
             let new: Vec<Learning> = conn.all(&sql, [])?;
             let mut all: BTreeMap<LearningId, Learning> = BTreeMap::new();
             for one in new {
-                for like in attempts::near_duplicates(conn, &one.category, &one.content)? {
+                for like in credit::near_duplicates(conn, &one.category, &one.content)? {
                     all.insert(like.id.clone(), like);
                 }
                 all.insert(one.id.clone(), one);

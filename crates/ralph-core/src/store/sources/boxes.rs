@@ -7,7 +7,7 @@ use super::{Author, Tick};
 use crate::model::{DoneBy, Status, TaskId, Timestamp, Verification};
 use crate::plan::DraftTask;
 use crate::store::sql::Statements;
-use crate::store::{Result, claims, edit, fixes, plan, status};
+use crate::store::{Result, claims, fixes, plan, status, task_changes};
 
 /// How the box of a task stands, and whether it is believed.
 pub(super) fn tick_of(
@@ -25,10 +25,7 @@ pub(super) fn tick_of(
             // Of the task it was at the verdict is known.
             let is_known = at.as_ref() == Some(id)
                 || tx.has("SELECT 1 FROM tasks WHERE id = ?1 AND status = 'done'", [id])?;
-            match is_known {
-                true => Tick::Ticked,
-                false => Tick::Unproven,
-            }
+            if is_known { Tick::Ticked } else { Tick::Unproven }
         }
         (true, ..) => Tick::Ticked,
     })
@@ -97,9 +94,9 @@ pub(super) fn take_parents_word(
     }
     match word_of(task) {
         Some(Status::Done) => {
-            edit::finish(tx, &plan::known(tx, id)?, DoneBy::Person, &Verification::default(), now)?;
+            task_changes::finish(tx, &plan::known(tx, id)?, DoneBy::Person, &Verification::default(), now)?;
         }
-        Some(_) => edit::skip(tx, id, Some("its parent was marked skipped"), now)?,
+        Some(_) => task_changes::skip(tx, id, Some("its parent was marked skipped"), now)?,
         None => return Ok(false),
     }
     Ok(true)

@@ -12,7 +12,7 @@ use crate::files::digest;
 use crate::model::{Key, NewTask, Phase, Status, Task, TaskId, Timestamp};
 use crate::plan::{DraftTask, Format};
 use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
-use crate::store::{Random, Result, StoreError, edit, fixes, plan, status};
+use crate::store::{Random, Result, StoreError, fixes, plan, status, task_changes};
 use crate::text::neutral::without_live_signals;
 
 /// A task of the file as it was known before.
@@ -28,7 +28,6 @@ pub(super) struct Before {
 
 type WaitingGate = Option<String>;
 
-/// The tasks that the report names.
 #[derive(Default)]
 struct Lists {
     added: Vec<TaskId>,
@@ -52,7 +51,7 @@ pub(super) fn import(
     let replaced = replace_finished(tx, request, &digests, &mut before)?;
     let gone = gone(tx, source, request.asked_for)?;
     let (mut report, mut lists) = (ImportReport::default(), Lists::default());
-    let mut position = edit::last_position(tx)?;
+    let mut position = task_changes::last_position(tx)?;
     // In an empty plan nobody can have a name already.
     let is_first = !has_other_tasks(tx, 0)?;
     let mut ids: HashMap<&str, TaskId> = HashMap::new();
@@ -83,7 +82,7 @@ pub(super) fn import(
             }
             None if is_first => {
                 position += 1.0;
-                let id = edit::add_at(tx, &new_of(task, &request.author), &keys, position, now, random)?;
+                let id = task_changes::add_at(tx, &new_of(task, &request.author), &keys, position, now, random)?;
                 lists.added.push(id.clone());
                 id
             }
@@ -110,7 +109,7 @@ pub(super) fn import(
                     id
                 }
                 None => {
-                    let id = edit::add_to(tx, &new_of(task, &request.author), &keys, now, random)?;
+                    let id = task_changes::add_to(tx, &new_of(task, &request.author), &keys, now, random)?;
                     lists.added.push(id.clone());
                     id
                 }
@@ -295,7 +294,7 @@ fn rewrite(
             ..after
         },
     };
-    edit::rewrite(tx, &gate.id, &written, now)?;
+    task_changes::rewrite(tx, &gate.id, &written, now)?;
     Ok(Some(gate).filter(|gate| gate.before != gate.after))
 }
 

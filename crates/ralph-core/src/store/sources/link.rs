@@ -9,7 +9,7 @@ use super::import::Before;
 use crate::model::{TaskId, Timestamp};
 use crate::plan::{Draft, Format};
 use crate::store::sql::Statements;
-use crate::store::{Result, edit, plan, status};
+use crate::store::{Result, plan, status, task_changes};
 
 /// What is known of the tasks of a file, by the names that it uses.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ pub(super) fn link<'d>(
         let parent = task.parent.as_deref().and_then(|name| ids.get(name));
         let may_have_one = parent.is_some() || nests && before.contains_key(&task.name);
         if may_have_one && status::parent_of(tx, id)?.as_ref() != parent {
-            edit::set_parent(tx, id, parent)?;
+            task_changes::set_parent(tx, id, parent)?;
             moved.push(id.clone());
             touched.insert(&task.name);
         }
@@ -51,7 +51,7 @@ pub(super) fn link<'d>(
         let mut old = without_made(old, draft, &made);
         for name in &old {
             if let Some(replaced) = replaced.get(name) {
-                edit::no_longer_depend(tx, id, replaced)?;
+                task_changes::no_longer_depend(tx, id, replaced)?;
             }
         }
         old.retain(|name| !replaced.contains_key(name));
@@ -59,13 +59,13 @@ pub(super) fn link<'d>(
         for name in old.iter().filter(|name| !new.contains(name)) {
             let blocker = before.get(*name).map(|known| &known.id);
             if let Some(blocker) = blocker.or_else(|| ids.get(name)) {
-                edit::no_longer_depend(tx, id, blocker)?;
+                task_changes::no_longer_depend(tx, id, blocker)?;
                 touched.insert(&task.name);
             }
         }
         for name in new.iter().filter(|name| !old.contains(name)) {
             if let Some(blocker) = ids.get(name)
-                && edit::depend(tx, id, blocker)?
+                && task_changes::depend(tx, id, blocker)?
             {
                 waits_anew = true;
                 touched.insert(&task.name);
@@ -143,10 +143,10 @@ pub(super) fn put_in_order(tx: &Connection, draft: &Draft, ids: &HashMap<&str, T
     let mut low: f64 = tx.one("SELECT min(position) FROM tasks", [])?;
     for (_, id) in &positions {
         low -= 1.0;
-        edit::set_position(tx, id, low)?;
+        task_changes::set_position(tx, id, low)?;
     }
     for (at, (_, id)) in free.into_iter().zip(&positions) {
-        edit::set_position(tx, id, at)?;
+        task_changes::set_position(tx, id, at)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::files::{copy, with_ending};
+use super::rescue::{copy, with_ending};
 use super::{Store, explain};
 use crate::files::{Links, open};
 use crate::model::Timestamp;

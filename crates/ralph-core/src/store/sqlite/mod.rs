@@ -1,8 +1,8 @@
 //! What only SQLite has: opening the file (WAL, foreign keys on), waiting for its locks, transactions, and its errors.
 
-mod files;
 pub(super) mod learning_index;
 mod migrate;
+mod rescue;
 
 use std::fmt::Write as _;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Transaction, Transactio
 #[cfg(test)]
 pub(super) use migrate::STEPS;
 
-pub use files::{Rescued, has_wal, rescued, rescued_since, restore_command, wal_path};
+pub use rescue::{Rescued, has_wal, rescued, rescued_since, restore_command, wal_path};
 
 use super::sql::{Changes, Statements};
 use super::{Result, StoreError};
@@ -111,7 +111,7 @@ pub struct Store {
     pub(super) conn: Connection,
     path: PathBuf,
     /// The files that were opened; somebody may delete or replace them meanwhile.
-    opened: Vec<files::Opened>,
+    opened: Vec<rescue::Opened>,
     patience: Patience,
 }
 
@@ -140,7 +140,7 @@ impl Store {
             }
         }
         private::tighten(path);
-        files::refuse_irregular(path)?;
+        rescue::refuse_irregular(path)?;
         migrate::refuse_newer(path)?;
         let mut store = Self::connect(path, patience)?;
         // Should the version turn out to be newer, even a log that waits beside the file must stay where it is.
@@ -152,14 +152,14 @@ impl Store {
         }
         store.fold_wal_on_close(true)?;
         // After the first query, which makes the files beside the database.
-        store.opened = files::opened(path);
+        store.opened = rescue::opened(path);
         Ok(store)
     }
 
     /// A second connection to a database that this process has open. Only SQLite itself opens the file: closing it in
     /// any other way would drop all locks that this process has on it.
     pub fn open_again(path: &Path) -> Result<Self> {
-        files::refuse_irregular(path)?;
+        rescue::refuse_irregular(path)?;
         Self::connect(path, Patience::default())
     }
 
@@ -167,14 +167,14 @@ impl Store {
     /// log there is nothing to share with other processes, so none are needed. What tables of a newer schema hold cannot
     /// be asked of an older file.
     pub fn open_read_only(path: &Path) -> Result<Self> {
-        files::refuse_irregular(path)?;
+        rescue::refuse_irregular(path)?;
         migrate::refuse_newer(path)?;
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let conn = Connection::open_with_flags(uri(path), flags)
             .and_then(|conn| conn.busy_timeout(READ_ONLY_TIMEOUT).map(|()| conn))
             .map_err(|error| explain(path, error))?;
-        Ok(Self { conn, path: path.to_owned(), opened: files::opened(path), patience: Patience::default() })
+        Ok(Self { conn, path: path.to_owned(), opened: rescue::opened(path), patience: Patience::default() })
     }
 
     fn connect(path: &Path, patience: Patience) -> Result<Self> {

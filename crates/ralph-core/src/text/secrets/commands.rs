@@ -9,7 +9,6 @@ use regex::bytes::{Captures, Regex};
 use super::named::is_stand_in;
 use super::{MASK, is_random, pattern};
 
-/// A place where secrets are met.
 struct Place {
     /// Without one of these there is no match: most text is looked at no further.
     needles: &'static [&'static str],

@@ -6,7 +6,7 @@ mod commands;
 mod known;
 mod named;
 mod pem;
-mod shapes;
+mod token_shapes;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -40,7 +40,7 @@ pub fn mask_secrets(text: &str) -> Cow<'_, str> {
 fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     known::find(text, &mut found);
-    shapes::find(text, &mut found);
+    token_shapes::find(text, &mut found);
     pem::find(text, &mut found);
     commands::find(text, &mut found);
     named::find(text, &mut found);

@@ -36,7 +36,6 @@ enum Name {
     Vague,
 }
 
-/// How a value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Quoted,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::engine::{merge_all, stale};
+use ralph_core::engine::merge_all;
 use ralph_core::memory::recall::upkeep::{Merge, UpkeepPolicy, best_first, merges};
 use ralph_core::model::{LearningId, LearningState};
 use ralph_core::store::{LearningFilter, Merged, Store};
@@ -62,7 +62,7 @@ pub fn prune(workspace: &mut Workspace, args: &PruneArgs) -> CommandResult {
     let named = ids(&named_active(&workspace.store, &args.ids)?);
     let store = &mut workspace.store;
     let pruned = match (args.ids.is_empty(), args.dry_run) {
-        (true, true) => stale(store, &policy, now())?,
+        (true, true) => ids(&store.stale_learnings(&policy, now())?),
         (true, false) => store.prune_stale(&policy, now())?,
         (false, true) => named,
         (false, false) => {
@@ -181,10 +181,7 @@ pub fn merge(workspace: &mut Workspace, args: &MergeArgs) -> CommandResult {
         }
     };
     let made: Vec<LearningId> = reports.iter().filter_map(|one| one.into.clone()).collect();
-    let undo = match made.is_empty() {
-        true => None,
-        false => Some(workspace.store.note_batch(&made, &mut random)?),
-    };
+    let undo = if made.is_empty() { None } else { Some(workspace.store.note_batch(&made, &mut random)?) };
     let document = json!({ "merged": reports, "undo": undo });
     output::print(args.json, &document, || {
         if reports.is_empty() {

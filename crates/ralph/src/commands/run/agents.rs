@@ -195,10 +195,7 @@ pub fn unlimited<'a>(
             true => format!("the cost of {name} is unknown"),
             false => format!("the cost of {models} ({name}) is unknown"),
         };
-        let until = match unknown.until_it_runs {
-            true => " until it names a model with a known price",
-            false => "",
-        };
+        let until = if unknown.until_it_runs { " until it names a model with a known price" } else { "" };
         let role = if is_fallback { " while this fallback runs" } else { "" };
         Some(Unlimited {
             message: format!(

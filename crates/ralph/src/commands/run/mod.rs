@@ -159,10 +159,7 @@ fn time(text: &str) -> Result<Duration, String> {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     refuse_inside_an_attempt("ralph run")?;
-    let mut workspace = match args.dry_run {
-        true => Workspace::open_to_read(dir)?,
-        false => Workspace::open(dir)?,
-    };
+    let mut workspace = if args.dry_run { Workspace::open_to_read(dir)? } else { Workspace::open(dir)? };
     if let Some(error) = workspace.replaced_plan() {
         return Err(error);
     }

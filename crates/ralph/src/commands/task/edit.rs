@@ -130,9 +130,10 @@ pub fn add(workspace: &mut Workspace, args: AddArgs) -> CommandResult {
         ..NewTask::default()
     };
     let id = workspace.store.add_task(&new, now(), &mut random)?;
-    match args.json {
-        true => output::json(&masked(workspace.task(id.as_str())?)),
-        false => output::line(&id),
+    if args.json {
+        output::json(&masked(workspace.task(id.as_str())?))
+    } else {
+        output::line(&id)
     }
     if new.verify.is_none() && !workspace.has_project_gate() {
         // The new one first: that is where a gate is still in mind.

@@ -121,9 +121,10 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
         Command::Show { task, json } => {
             let workspace = Workspace::open_to_read(dir)?;
             let task = workspace.task(&task)?;
-            match json {
-                true => output::json(&masked(task)),
-                false => show(&workspace, &task)?,
+            if json {
+                output::json(&masked(task))
+            } else {
+                show(&workspace, &task)?
             }
             Ok(ExitCode::SUCCESS)
         }

@@ -154,10 +154,7 @@ pub(super) fn hostile(rng: &mut Rng) -> String {
     if rng.u8(0..24) == 0 {
         swell(&mut bytes, rng);
     }
-    match rng.bool() {
-        true => clean_bytes(&bytes),
-        false => String::from_utf8_lossy(&bytes).into_owned(),
-    }
+    if rng.bool() { clean_bytes(&bytes) } else { String::from_utf8_lossy(&bytes).into_owned() }
 }
 
 /// How many copies: mostly a few, now and then thousands, rarely a million.

@@ -154,7 +154,6 @@ fn view(
     analysis: Option<Vec<String>>,
 ) -> Result<StateView, StoreError> {
     let counts = store.counts()?;
-    let breaker = store.breaker()?;
     let next = store.ready(&Scope::All, 1)?.first().map(|id| store.task(id.as_str())).transpose()?;
     let history = store.newest_attempts(ROWS)?.into_iter().map(|attempt| {
         let details = match attempt.outcome {
@@ -182,12 +181,7 @@ fn view(
         run,
         counts,
         next: next.map(task_view),
-        breaker: match breaker.state {
-            BreakerState::Closed => "closed",
-            BreakerState::Open => "open",
-            BreakerState::HalfOpen => "half_open",
-        }
-        .to_owned(),
+        breaker: store.breaker()?.state.to_string(),
         waiting: waiting.map(|held| (held.name, held.reason.unwrap_or_default())).collect(),
         history: history.collect(),
         analysis,

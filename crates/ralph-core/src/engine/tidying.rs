@@ -7,7 +7,7 @@ use super::run_context::RunContext;
 use super::run_end::Result;
 use crate::event::EventKind;
 use crate::logs::{Protected, Pruned, plan, prune};
-use crate::memory::recall::upkeep::{UpkeepPolicy, is_stale, merges};
+use crate::memory::recall::upkeep::{UpkeepPolicy, merges};
 use crate::model::{LearningId, RunId, Timestamp};
 use crate::project::LOGS;
 use crate::store::{LearningFilter, Merged, Random, Store, StoreError};
@@ -58,13 +58,6 @@ pub fn merge_all(store: &mut Store, random: Random<'_>) -> Result<Vec<Merged>, S
     let merged = store.merge_learnings(&merges(active), random)?;
     store.note_merged(newest)?;
     Ok(merged)
-}
-
-pub fn stale(store: &Store, policy: &UpkeepPolicy, now: Timestamp) -> Result<Vec<LearningId>, StoreError> {
-    let old = LearningFilter { before: Some(policy.old_before(now)), ..LearningFilter::active() };
-    let mut stale = store.learnings(&old)?;
-    stale.retain(|learning| is_stale(learning, now, policy));
-    Ok(stale.into_iter().map(|learning| learning.id).collect())
 }
 
 /// The logs that must stay, as the database knows them. `own` is the run that asks: what it wrote is all told of.

@@ -118,10 +118,7 @@ fn rationale(ladder: &[String], view: &TaskView, chosen: &[&Choice], all: &[Choi
     let name = |choice: &Choice| ladder.get(choice.place).map_or("", String::as_str);
     let odds = |choice: &Choice| {
         let chance = format!("{:.0}% chance", choice.chance * 100.0);
-        match choice.cost_is_guess {
-            true => chance,
-            false => format!("{chance}, ~{}", dollars(choice.rung.cost.mean)),
-        }
+        if choice.cost_is_guess { chance } else { format!("{chance}, ~{}", dollars(choice.rung.cost.mean)) }
     };
     if let Some((first, rest)) = chosen.split_first() {
         let mut text = format!("adaptive: {} ({})", name(first), odds(first));

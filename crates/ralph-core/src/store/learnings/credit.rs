@@ -127,10 +127,7 @@ fn join(tx: &Connection, new: &NewLearning, origin: &Origin<'_>, random: Random<
     let tags = std::iter::once(&new.tags).chain(like.iter().map(|old| &old.tags));
     let joined = NewLearning { tags: Merge::tags_of(tags), ..new.clone() };
     let id = insert(tx, &joined, origin, random)?;
-    match like.is_empty() {
-        true => Ok(()),
-        false => supersede(tx, &id, &like),
-    }
+    if like.is_empty() { Ok(()) } else { supersede(tx, &id, &like) }
 }
 
 /// Active learnings of a category that nearly repeat a text, those indexed last first.
