@@ -26,18 +26,20 @@ pub fn claims_done(Session { stop, report, signals }: &Session) -> bool {
         && signals.promise != Some(Promise::Failure)
 }
 
-/// Whether the agent ended, crashed or took too long, and said neither that the task is done nor that it failed. The gate is
-/// run all the same: the signal may only have been forgotten. Not where a service was at fault or Ralph itself stopped it.
+/// Whether the agent ended without a signal, or crashed or took too long without saying that the task failed. The gate is run
+/// all the same: the work may be complete. Not where a service was at fault or Ralph itself stopped it.
 pub fn gave_no_signal(Session { stop, report, signals }: &Session) -> bool {
-    let by_itself = match (stop, &report.ending) {
-        (Stop::Exited, Ending::Completed) => true,
+    let may_be_complete = match (stop, &report.ending) {
+        (Stop::Exited, Ending::Completed) => signals.completion == Completion::Absent,
         (Stop::Exited | Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Faulted { fault, .. }) => {
-            *fault == Fault::Crash
+            *fault == Fault::Crash && signals.completion != Completion::Failed
         }
-        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Completed) => true,
+        (Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Completed) => {
+            signals.completion != Completion::Failed
+        }
         (Stop::Interrupted | Stop::Budget | Stop::GuardLost, _) => false,
     };
-    by_itself && signals.completion == Completion::Absent && signals.promise != Some(Promise::Failure)
+    may_be_complete && signals.promise != Some(Promise::Failure)
 }
 
 /// Whether only the signal is missing: the gate passed after an attempt without one, so the work may be done.

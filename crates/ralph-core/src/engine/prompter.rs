@@ -174,8 +174,8 @@ impl Prompter<'_> {
         let mut task_part = render_task(&task_data, &rendered.text, &self.templates.task)?;
         if only_the_signal_is_missing {
             task_part = format!(
-                "**The gate passed after the last attempt, but that attempt ended without a completion signal.** Check that the \
-                 task is complete. If it is, change nothing and end with `<task-done>{}</task-done>` on a line of its own.\n\n{task_part}",
+                "**The gate passed after the last attempt, but that attempt crashed, timed out or ended without a completion \
+                 signal.** Check that the task is complete. If it is, change nothing and end with `<task-done>{}</task-done>` on a line of its own.\n\n{task_part}",
                 task.id
             );
         }

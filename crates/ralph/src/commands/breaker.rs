@@ -33,10 +33,11 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         }
     };
     let breaker = BreakerFacts::read(&workspace.store, &workspace.settings()?)?;
-    output::print(json, &breaker, || output::line(describe(&breaker)))
+    let has_active_run = workspace.has_active_run()?;
+    output::print(json, &breaker, || output::line(describe(&breaker, has_active_run)))
 }
 
-fn describe(breaker: &BreakerFacts) -> String {
+fn describe(breaker: &BreakerFacts, has_active_run: bool) -> String {
     let failures = format::counted(breaker.failures, "failure");
     let row = format!("{failures} in a row on {}", format::counted(breaker.tasks, "task"));
     match breaker.state {
@@ -46,15 +47,17 @@ fn describe(breaker: &BreakerFacts) -> String {
                 "closed: {row}. Opens at {threshold} failures on 3 tasks, or on 2 tasks with the same cause"
             )
         }
-        BreakerState::Open => {
+        BreakerState::HalfOpen if has_active_run => format!("half open, running one trial attempt: {row}"),
+        // Half open without a run: the trial attempt was interrupted.
+        state @ (BreakerState::Open | BreakerState::HalfOpen) => {
+            let state = if state == BreakerState::Open { "open" } else { "half open" };
             let since = breaker.opened_at.map(Timestamp::local).unwrap_or_default();
             format!(
-                "open since {since}: {row}\n\
+                "{state} since {since}: {row}\n\
                  the next `ralph run` makes one trial attempt\n\
                  next: `ralph analyze` to see what the failures have in common, then `ralph run` or `ralph breaker reset`"
             )
         }
-        BreakerState::HalfOpen => format!("half open, running one trial attempt: {row}"),
     }
 }
 

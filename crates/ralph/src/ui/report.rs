@@ -61,7 +61,7 @@ pub fn status(facts: &StatusFacts, width: usize) -> String {
         0 => page.add("No tasks yet. Add one: ralph task add TITLE"),
         _ => plan(facts, &mut page),
     }
-    breaker(&facts.breaker, &mut page);
+    breaker(&facts.breaker, !facts.active.is_empty(), &mut page);
     for run in &facts.active {
         active(run, &mut page);
     }
@@ -148,7 +148,7 @@ fn plan(facts: &StatusFacts, page: &mut Page) {
     page.add(format_args!("{} ready · {attempts}{}", facts.ready, after(", ", format::total(&facts.cost))));
 }
 
-fn breaker(breaker: &BreakerFacts, page: &mut Page) {
+fn breaker(breaker: &BreakerFacts, has_active_run: bool, page: &mut Page) {
     let state = match breaker.state {
         BreakerState::Closed => return,
         BreakerState::Open => "open",
@@ -162,6 +162,10 @@ fn breaker(breaker: &BreakerFacts, page: &mut Page) {
         format::counted(breaker.failures, "failure"),
         format::counted(breaker.tasks, "task"),
     ));
+    if breaker.state == BreakerState::HalfOpen && has_active_run {
+        page.add("  one trial attempt is running; if it succeeds, the breaker closes");
+        return;
+    }
     page.add("  the next `ralph run` makes one trial attempt");
     page.add(format_args!(
         "  next: {} to see what the failures have in common, then {} or {}",

@@ -105,6 +105,16 @@ fn the_budget_of_a_day_holds_over_a_kill_in_the_middle_of_an_attempt() {
 }
 
 #[test]
+fn a_run_that_the_days_limit_stops_says_what_allows_more() {
+    let project = project(&done(0.7), "");
+    project.add(&["A"]);
+    project.add(&["B"]);
+    let run = project.ralph(&["run", "--max-daily-cost", "0.5"]).expect_code(4);
+    let told = "\n  hint: `ralph run --max-daily-cost 2` allows more today (UTC)\n";
+    assert!(run.stdout.contains(told), "{}", run.stdout);
+}
+
+#[test]
 fn exit_02_a_time_limit_ends_the_run_after_its_attempt() {
     let project = project(&format!("sleep 1; {}", done(0.1)), "");
     project.add(&["A"]);

@@ -271,7 +271,7 @@ fn out_03_a_gate_that_passes_without_a_signal_is_recorded_and_told() {
         (&json!("no_sigil"), &json!("passed"), &json!(true))
     );
     assert!(run.stdout.contains("but the gate `test -e made` passed"), "{}", run.stdout);
-    assert!(run.stdout.contains("accept_green = true"), "{}", run.stdout);
+    assert!(run.stdout.contains("ralph config set run.accept_green true"), "{}", run.stdout);
     // Passing work is not rolled back.
     assert_eq!(first["undone_ref"], json!(null));
     let prompt = project.read(".ralph/last-prompt");

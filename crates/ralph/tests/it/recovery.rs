@@ -148,6 +148,9 @@ fn rcl_03_05_rch_02_three_fixes_and_then_a_human() {
     assert_eq!(project.status_of("1.3"), "blocked");
     assert_eq!(project.status_of("free"), "done", "the loop goes on");
     assert_eq!(project.task("1.3")["needs_human"], true);
+    let reason = project.task("1.3")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("Max fix attempts (3) reached for task 1.3. Tried script; "), "{reason}");
+    assert!(reason.ends_with("fix tasks 1.3.1, 1.3.2, 1.3.3. Last: it will not work"), "{reason}");
     let log = project.read("specs/auth/.progress.md");
     let line = "- Task 1.3: 3 fixes attempted (1.3.1, 1.3.2, 1.3.3) - Final: FAIL (max limit)\n";
     assert!(log.contains(line), "{log}");
@@ -219,6 +222,26 @@ fn rcl_01_recovery_is_off_unless_it_is_asked_for() {
     project.set("recovery", "enabled = true");
     project.ralph(&["run", "--once", "--no-recovery"]).expect_code(4);
     assert_eq!(project.ralph(&["task", "show", "1.3.1"]).code, 2, "the flag wins");
+}
+
+#[test]
+fn a_fix_task_that_uses_up_its_retries_is_named_where_its_chain_is_blocked() {
+    let project = project(SPEC);
+    project.ok(&["import", "specs/auth"]);
+    fails(&project, "1.3", "all", "it will not work");
+    fails(&project, "1.3.1", "all", "no idea");
+    project.ralph(&["run", "--once", "--recovery"]).expect_code(4);
+    project.ralph(&["run", "--no-recovery", "--max-attempts", "2"]).expect_code(5);
+    let text = project.ok(&["status"]).stdout;
+    let told = [
+        "blocked after 3 attempts (2 on fix tasks)",
+        "      fix task 1.3.1 failed 2 times in a row",
+        ". Last: no idea\n",
+    ];
+    for told in told {
+        assert!(text.contains(told), "{told:?} in\n{text}");
+    }
+    assert_eq!(text.matches("no idea").count(), 1, "{text}");
 }
 
 #[test]

@@ -418,10 +418,17 @@ fn out_04_a_command_that_says_done_and_exits_with_an_error_is_not_done_whatever_
                 "[agents.x]\nkind = \"command\"\noutput = \"{output}\"\ncommand = [\"sh\", \"agent.sh\"]"
             ));
             project.set("run", "agent = \"x\"");
-            project.add(&["A"]);
+            project.add(&["A", "--verify", "true"]);
             let run = project.ralph(&["run", "--once"]);
             assert!(!project.history().is_empty(), "{}", run.stderr);
-            assert_eq!(project.history()[0]["outcome"], outcome, "{output} {code}");
+            let attempt = &project.history()[0];
+            assert_eq!(
+                (&attempt["outcome"], &attempt["gate"]),
+                (&json!(outcome), &json!("passed")),
+                "{output} {code}"
+            );
+            let message = attempt["message"].as_str().unwrap_or_default();
+            assert_eq!(message.ends_with("; the gate passed"), code == 3, "{attempt}");
         }
     }
 }

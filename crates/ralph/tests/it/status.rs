@@ -35,10 +35,13 @@ fn a_task_whose_run_was_killed_is_not_running() {
     project.add(&["After", "--key", "d", "--after", "c"]);
     let mut child = project.start(&["run"]);
     eventually("the agent works", || project.path("at-work").exists());
+    let none = project.ok(&["history", "c"]).stderr;
+    assert!(none.contains("one is in progress: `ralph logs -f`"), "{none}");
     send(&child, Signal::KILL);
     child.wait().unwrap();
     let text = project.ok(&["status"]).stdout;
     for told in [
+        ", crashed ",
         "0 of 2 done · 2 waiting",
         "1 ready · ",
         "  · c Crashy · interrupted by a crash of Ralph, ",
@@ -52,6 +55,7 @@ fn a_task_whose_run_was_killed_is_not_running() {
     assert!(dry.starts_with("c Crashy  attempt 1, "), "{dry}");
     let last = &project.json(&["status", "--json"])["last_run"];
     assert_eq!(last["reason"], "Ralph crashed; the next run continues where it stopped");
+    assert!(last["crashed_at"].is_string(), "{last}");
     for args in [&["history"][..], &["history", "c"], &["stats"]] {
         let told = project.ok(args).stderr;
         assert!(told.contains("one was interrupted by a crash"), "{args:?}: {told}");

@@ -220,7 +220,7 @@ impl<'a, 'l> Entry<'a, 'l> {
 
     /// Patterns of paths, separated by commas, or as items below.
     fn patterns(&self) -> Vec<String> {
-        let below = self.below().into_iter().filter(|line| line.hidden.is_none());
+        let below = self.below().iter().filter(|line| line.hidden.is_none());
         let below = below.map(|line| without_marker(line.words()).to_owned());
         let texts: Vec<String> = std::iter::once(self.value.to_owned()).chain(below).collect();
         let parts = texts.iter().flat_map(|text| text.split(','));

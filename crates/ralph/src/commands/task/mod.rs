@@ -17,6 +17,7 @@ use serde_json::json;
 
 use super::run::gate_limits;
 use crate::command_error::{CommandError, CommandResult};
+use crate::facts::PlanFacts;
 use crate::ui::format;
 use crate::ui::style::Standing;
 use crate::ui::table::Table;
@@ -223,13 +224,14 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
         Ok(task) => relative(&task),
         Err(_) => format!("{id} (deleted)"),
     };
-    let reason = task.reason.as_ref().map(|reason| format!(" ({reason})"));
-    let reason = reason.unwrap_or_default();
     let mut fields = vec![("id", task.id.to_string())];
     fields.extend(task.key.as_ref().map(|key| ("key", key.to_string())));
     fields.extend(task.spec.as_ref().map(|spec| ("spec", spec.clone())));
     fields.push(("title", task.title.clone()));
-    fields.push(("status", format!("{}{reason}", Standing::from(task).word())));
+    fields.push(("status", Standing::from(task).word()));
+    fields.extend(task.reason.as_ref().map(|reason| ("reason", reason.clone())));
+    let plan = PlanFacts::read(workspace)?;
+    fields.extend(plan.retry_commands().remove(&task.id).map(|command| ("next", command)));
     fields.extend(task.phase.map(|phase| ("phase", phase.to_string())));
     fields.extend(task.parent_id.as_ref().map(|id| ("parent", name(id))));
     fields.extend(store.children(&task.id)?.iter().map(|child| ("subtask", relative(child))));
