@@ -2,7 +2,7 @@
 
 use super::agent_session::log_path;
 use super::next_model::in_a_row as failures_in_a_row;
-use super::prompt::{PromptError, review_rules};
+use super::prompter::{PromptError, review_rules};
 use super::run::Run;
 use super::run_end::Result;
 use super::settings::ReviewWhen;

@@ -384,7 +384,9 @@ impl Store {
             claims::refuse_claimed(tx, id)?;
             match mark {
                 Mark::Done => task_changes::finish(tx, &task, DoneBy::Person, &Verification::default(), now)?,
-                Mark::Verified(verification) => task_changes::finish(tx, &task, DoneBy::Gate, verification, now)?,
+                Mark::Verified(verification) => {
+                    task_changes::finish(tx, &task, DoneBy::Gate, verification, now)?
+                }
                 Mark::Skipped { reason } => task_changes::skip(tx, id, reason.as_deref(), now)?,
                 Mark::Pending => task_changes::reset(tx, id, task.status, now)?,
                 Mark::Failed { reason } => {

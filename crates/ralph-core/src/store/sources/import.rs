@@ -82,7 +82,8 @@ pub(super) fn import(
             }
             None if is_first => {
                 position += 1.0;
-                let id = task_changes::add_at(tx, &new_of(task, &request.author), &keys, position, now, random)?;
+                let id =
+                    task_changes::add_at(tx, &new_of(task, &request.author), &keys, position, now, random)?;
                 lists.added.push(id.clone());
                 id
             }
@@ -404,7 +405,7 @@ fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
     waits.then(|| row.get("waiting_gate")).transpose()
 }
 
-/// The file is compared as in the index on keys: see [`edit::BY_KEY`].
+/// The file is compared as in the index on keys: see [`task_changes::BY_KEY`].
 pub(in crate::store) const UNOWNED: &str = "SELECT id, source_id IS NOT NULL FROM tasks t
      WHERE (key = :name AND coalesce(source_id, 0) = :source
              OR source_id IS NULL AND (:is_export AND id = :name

@@ -177,7 +177,7 @@ fn ctx_07_what_is_written_into_a_file_during_an_attempt_holds_no_live_signal() {
 fn tasks_that_are_added_to_a_large_file_are_found_by_their_keys() {
     let f = Fixture::new();
     let database = Connection::open(f.dir.path().join("progress.db")).unwrap();
-    for sql in [crate::store::edit::BY_KEY, crate::store::sources::UNOWNED] {
+    for sql in [crate::store::task_changes::BY_KEY, crate::store::sources::UNOWNED] {
         let mut plan = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let steps: Vec<String> =
             plan.query_map([], |row| row.get("detail")).unwrap().map(std::result::Result::unwrap).collect();
