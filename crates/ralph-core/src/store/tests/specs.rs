@@ -179,8 +179,11 @@ fn tasks_that_are_added_to_a_large_file_are_found_by_their_keys() {
     let database = Connection::open(f.dir.path().join("progress.db")).unwrap();
     for sql in [crate::store::task_changes::BY_KEY, crate::store::sources::UNOWNED] {
         let mut plan = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let steps: Vec<String> =
-            plan.query_map([], |row| row.get("detail")).unwrap().map(std::result::Result::unwrap).collect();
+        let mut rows = plan.raw_query();
+        let mut steps: Vec<String> = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            steps.push(row.get("detail").unwrap());
+        }
         let all = steps.join("\n");
         assert!(all.contains("USING INDEX idx_tasks_key"), "{sql}\n{all}");
         let is_slow = |step: &String| step.contains("idx_tasks_source_id") || step.starts_with("SCAN");
