@@ -74,6 +74,11 @@ impl Seen {
         Self { stamp, was_seen: is_sure || digest.is_some(), digest }
     }
 
+    /// A file into which a text with this digest was written just now. It need not be read to know that.
+    fn written(path: &Path, digest: String) -> Self {
+        Self { stamp: stamp(path), was_seen: true, digest: Some(digest) }
+    }
+
     fn is_same(&self, path: &Path) -> bool {
         self.was_seen
             && stamp(path) == self.stamp
@@ -232,8 +237,8 @@ impl PlanFiles {
             .map(|(_, places)| (digest.clone(), places));
         let Shown { ticked, filed, settled } = &shown;
         run.store.note_filed(known.source.id, &ShownFile { digest: &digest, ticked, filed, settled })?;
+        known.seen = Seen::written(path, digest.clone());
         known.source.digest = Some(digest);
-        known.seen = Seen::of(path);
         Ok(Some(shown))
     }
 

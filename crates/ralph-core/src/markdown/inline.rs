@@ -95,9 +95,13 @@ impl Checkbox<'_> {
 /// The box that a line has behind its list marker.
 pub(crate) fn checkbox(line: &str) -> Option<Checkbox<'_>> {
     let item = list_item(indent(line).1)?;
-    let inner = item.strip_prefix('[')?;
+    // `1. **[ ] Title**`
+    let emphasis = ["**", "__", "*", "_"].into_iter().find(|mark| item.starts_with(mark)).unwrap_or_default();
+    let inner = item.get(emphasis.len()..)?.strip_prefix('[')?;
     let mark = inner.chars().next()?;
     let words = inner.get(mark.len_utf8()..)?.strip_prefix(']')?;
+    let closed = words.strip_prefix(emphasis).or_else(|| words.trim_end().strip_suffix(emphasis));
+    let words = closed.unwrap_or(words);
     let optional = ["*", "\\*"].into_iter().find_map(|star| words.strip_prefix(star));
     let optional = optional.filter(|words| starts_blank(words));
     let words = optional.unwrap_or(words);

@@ -157,6 +157,10 @@ fn boxes_of_items() {
         assert_eq!((found.at, found.words), (at, "a"), "{line}");
         assert_eq!(found.is_ticked(), Some(false), "{line}");
     }
+    for line in ["1. **[ ] a**", "- __[ ] a__", "- *[ ]* a", "- **[ ]** a"] {
+        let found = checkbox(line).unwrap();
+        assert_eq!((&line[found.at..=found.at], found.words), (" ", "a"), "{line}");
+    }
     assert_eq!(checkbox("- [X]").unwrap().is_ticked(), Some(true));
     assert_eq!(checkbox("- [é] a").unwrap().is_ticked(), None);
     for line in ["- []", "- [ ]a", "- [x](link)", "- [", "- [x", "- a [ ] b", "[ ] a"] {

@@ -5,7 +5,7 @@
 //! it is not understood there is no command.
 
 use super::command::{CanRun, Directory, SHELL_WORDS, all_of, bare_command, first_word, has_word};
-use crate::markdown::{Fence, code_only, list_item, spans};
+use crate::markdown::{Fence, checkbox, code_only, list_item, spans};
 use crate::text::{Pattern, Table};
 
 /// What may stand around a command in backticks without saying more than that it must succeed.
@@ -24,7 +24,7 @@ pub(crate) fn check(text: &str, can_run: CanRun<'_>) -> Result<String, &'static 
         return Err("it is too long");
     }
     if let Some(code) = code_only(text.trim_end_matches('.')) {
-        return runnable(code).map(str::to_owned);
+        return runnable(code, can_run);
     }
     let parts = parts(text, can_run);
     let Some(first) = parts.iter().position(|part| part.is_command) else {
@@ -52,7 +52,7 @@ pub(crate) fn check(text: &str, can_run: CanRun<'_>) -> Result<String, &'static 
         }
         let values: Vec<&str> = literals.iter().map(|part| part.code).collect();
         let expected = expectation(words, &values).ok_or(NOT_UNDERSTOOD)?;
-        commands.push(expected.applied(runnable(command.code)?).ok_or(NOT_UNDERSTOOD)?);
+        commands.push(expected.applied(&runnable(command.code, can_run)?).ok_or(NOT_UNDERSTOOD)?);
         rest = next;
     }
     match is_either {
@@ -76,7 +76,8 @@ pub(crate) fn checks(text: &str, can_run: CanRun<'_>) -> (Vec<String>, Vec<Strin
         _ => Vec::new(),
     };
     for line in lines {
-        match check(list_item(line).unwrap_or(line), can_run) {
+        let words = checkbox(line).map(|found| found.words).or_else(|| list_item(line));
+        match check(words.unwrap_or(line), can_run) {
             Ok(command) => commands.push(command),
             Err(_) => others.push(line.to_owned()),
         }
@@ -86,6 +87,7 @@ pub(crate) fn checks(text: &str, can_run: CanRun<'_>) -> (Vec<String>, Vec<Strin
 
 pub(crate) const NO_COMMAND: &str = "it has no command";
 const NOT_UNDERSTOOD: &str = "what it asks for is not clear enough to be run";
+const ALWAYS_PASSES: &str = "it passes whatever happens";
 
 /// A line of a script with what its comment says about it: `grep -r TODO src  # returns nothing`.
 pub(crate) fn script_line(line: &str) -> String {
@@ -96,17 +98,62 @@ pub(crate) fn script_line(line: &str) -> String {
     applied.unwrap_or_else(|| line.to_owned())
 }
 
-/// A code as a command, unless only an agent or a reader could make something of it.
-pub(crate) fn runnable(code: &str) -> Result<&str, &'static str> {
+/// A code as a command, unless only an agent or a reader could make something of it, or it needs the machine of somebody else.
+pub(crate) fn runnable(code: &str, can_run: CanRun<'_>) -> Result<String, &'static str> {
     static OF_AGENT: Pattern = Pattern::new(r"^/[A-Za-z][A-Za-z0-9_-]*(?::[A-Za-z0-9_:-]+)?(?:[ \t]|$)");
     static PLACEHOLDER: Pattern =
         Pattern::new(r"<[A-Za-z][A-Za-z0-9 _-]*>|…|(?:^|[ \t])\.\.\.(?:[ \t]|$)|\{\{");
+    static BOX: Pattern = Pattern::new(r"^\[[ xX]?\] ");
+    static OF_A_PERSON: Pattern = Pattern::new(
+        r#"(?:^|[ \t\n"'=(;])(?<name>(?:~|/(?:Users|home|Volumes|mnt|c/Users))/[^/ \t\n"';)]+|[A-Z]:[/\\][^ \t\n"';)]*)"#,
+    );
     let code = code.trim();
+    let mut paths = OF_A_PERSON.captures_iter(code).filter_map(|found| found.name("name"));
     match code {
         code if OF_AGENT.is_match(code) => Err("a slash command is for an agent, not for a shell"),
         code if PLACEHOLDER.is_match(code) => Err("it has placeholders"),
-        code => Ok(code),
+        code if BOX.is_match(code) => Err(NO_COMMAND),
+        _ if paths.any(|path| !can_run(path.as_str())) => {
+            Err("it needs a directory that is not on this machine")
+        }
+        code => that_can_fail(code),
     }
+}
+
+/// The command without what makes it pass whatever happens, where that only reports: `a && echo PASS || echo FAIL`.
+fn that_can_fail(command: &str) -> Result<String, &'static str> {
+    static OTHERWISE: Pattern = Pattern::new(
+        r#"^(?s:(.*\S))\s*\|\|\s*(?:echo|printf|true|:)((?:[ \t](?:[^|&;()\n'"]|'[^']*'|"[^"]*")*)?)$"#,
+    );
+    static THEN: Pattern = Pattern::new(
+        r#"^(?s:(.*\S))\s*;\s*(?:echo|printf|true|:)((?:[ \t](?:[^|&;()\n'"]|'[^']*'|"[^"]*")*)?)$"#,
+    );
+    static VERDICT: Pattern = Pattern::new(r#"\|\s*awk '(?<name>[^']*)'$"#);
+    static SAYS: Pattern = Pattern::new(r"^(?:echo|printf) [^|&;>\n$`]*$");
+    static ENDS: Pattern = Pattern::new(r"\b(?:exit|set -[a-z]*e)\b");
+    static FAILURE: Pattern = Pattern::new(r"(?i)\b(?:fail|error|missing|broken|invalid)|\$\?");
+    static SUCCESS: Pattern = Pattern::new(r"(?i)pass|ok\b|success");
+    for ending in [&OTHERWISE, &THEN] {
+        if let Some(found) = ending.captures(command) {
+            let group = |number| found.get(number).map_or("", |group| group.as_str());
+            let (before, words) = (group(1), group(2));
+            if FAILURE.is_match(words) && !SUCCESS.is_match(words) {
+                return that_can_fail(before);
+            }
+            // What stands before it may end the script.
+            if !command.contains('\n') && !ENDS.is_match(before) {
+                return Err(ALWAYS_PASSES);
+            }
+        }
+    }
+    if let Some(program) = VERDICT.name(command)
+        && program.contains("\"PASS")
+        && program.contains("\"FAIL")
+        && !program.contains("exit")
+    {
+        return Ok(format!("{command} | grep -q PASS"));
+    }
+    if SAYS.is_match(command) { Err(ALWAYS_PASSES) } else { Ok(command.to_owned()) }
 }
 
 /// A text without code.
@@ -114,9 +161,8 @@ fn bare(text: &str, can_run: CanRun<'_>) -> Result<String, &'static str> {
     let line = list_item(text).unwrap_or(text);
     let command = bare_command(line).ok_or(NO_COMMAND)?;
     let first = first_word(command).ok_or(NO_COMMAND)?;
-    let command = runnable(command)?;
     match SHELL_WORDS.contains(&first) || can_run(first) {
-        true => Ok(command.to_owned()),
+        true => runnable(command, can_run),
         false => Err(NO_COMMAND),
     }
 }
@@ -167,7 +213,9 @@ fn looks_like_a_command(code: &str, can_run: CanRun<'_>) -> bool {
     let is_path = first.contains('/') && !first.ends_with('/');
     let is_script = first.starts_with("./") || first.ends_with(".sh");
     SHELL_WORDS.contains(&first)
-        || (PROGRAM.is_match(first) || can_run(first))
+        || can_run(first)
+        // `code-reviewer` is the name of something.
+        || (PROGRAM.is_match(first) && (has_arguments || !first.contains('-')))
         || (is_path && (has_arguments || is_script) || first.starts_with('/'))
 }
 

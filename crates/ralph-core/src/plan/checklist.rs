@@ -13,8 +13,8 @@ use std::collections::HashMap;
 
 use super::check::check;
 use super::command::{CanRun, Directory, all_of};
-use super::graph::{refuse_cycles, resolve};
-use super::outline::{DEEPEST, Dialect, Item, Outline, note_open_parts};
+use super::graph::{CYCLE, drop_cycles, resolve};
+use super::outline::{DEEPEST, Dialect, Item, Outline};
 use super::text::{dedented, is_placeholder, label, paths};
 use super::{Draft, DraftTask, Note, Problem};
 use crate::markdown::{Hidden, Line, list_item};
@@ -34,7 +34,7 @@ pub fn read(text: &str, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<Pro
     let items = &outline.items;
     let fields = |item| Fields::of(&outline, item, can_run, &mut notes);
     let read: Vec<Fields<'_>> = items.iter().map(fields).collect();
-    let after = after(items, &read, &mut notes, &mut problems);
+    let after = after(items, &read, &mut notes);
     if !problems.is_empty() {
         problems.sort();
         return Err(problems);
@@ -53,35 +53,26 @@ pub fn read(text: &str, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<Pro
         ..fields.task
     };
     let tasks: Vec<DraftTask> = items.iter().zip(read).zip(after).map(task).collect();
-    note_open_parts(&tasks, items, &mut notes);
-    notes.sort_by_key(|note| note.line);
-    Ok(Draft { tasks, notes })
+    let mut draft = Draft { tasks, notes };
+    draft.note_open_parts();
+    Ok(draft)
 }
 
 /// A line with its number, counted from 1.
 type Numbered<'a> = (usize, Line<'a>);
 
 /// For each item the items it waits for. What names no item is only told.
-fn after(
-    items: &[Item<'_>],
-    fields: &[Fields<'_>],
-    notes: &mut Vec<Note>,
-    problems: &mut Vec<Problem>,
-) -> Vec<Vec<usize>> {
+fn after(items: &[Item<'_>], fields: &[Fields<'_>], notes: &mut Vec<Note>) -> Vec<Vec<usize>> {
     let keys = items.iter().enumerate().filter(|(_, item)| item.key.is_some());
     let keys: HashMap<&str, usize> = keys.map(|(at, item)| (item.name.as_str(), at)).collect();
     let unknown = |name: &str| format!("no task has the key `{name}`, so Ralph ignores this dependency");
     let mut unmet = Vec::new();
-    let after: Vec<Vec<usize>> =
+    let mut after: Vec<Vec<usize>> =
         fields.iter().map(|fields| resolve(&fields.after, &keys, unknown, &mut unmet)).collect();
     notes.extend(unmet.into_iter().map(|problem| Note::new(problem.line, problem.expected)));
-    // A whole waits for its parts, so these links count as well.
-    let mut edges = after.clone();
-    for (at, item) in items.iter().enumerate() {
-        item.parent.into_iter().for_each(|parent| edges[parent].push(at));
+    for at in drop_cycles(&mut after, items.iter().map(|item| item.parent)) {
+        notes.push(Note::new(items[at].mark.line + 1, CYCLE));
     }
-    let line = |at: usize| items[at].mark.line + 1;
-    refuse_cycles("items", &edges, |at| items[at].name.as_str(), line, problems);
     after
 }
 

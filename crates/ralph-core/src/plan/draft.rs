@@ -1,9 +1,10 @@
 //! A plan as a file tells it, before it becomes tasks: what every format is read into.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::json_plan;
+use super::outline::DEEPEST;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
@@ -56,6 +57,28 @@ pub struct DraftTask {
 }
 
 impl Draft {
+    /// A task that is done is believed: the open tasks below it are skipped when it is imported, and told.
+    pub(crate) fn note_open_parts(&mut self) {
+        let done: HashMap<&str, (bool, Option<&str>)> =
+            self.tasks.iter().map(|task| (task.name.as_str(), (task.done, task.parent.as_deref()))).collect();
+        let is_below_done = |task: &&DraftTask| {
+            let mut above = task.parent.as_deref();
+            // Nothing is nested deeper than this, except in a circle.
+            (0..=DEEPEST).any(|_| {
+                let Some((is_done, parent)) = above.and_then(|name| done.get(name)) else {
+                    return false;
+                };
+                above = *parent;
+                *is_done
+            })
+        };
+        let open = self.tasks.iter().filter(|task| !task.done && !task.skipped).filter(is_below_done);
+        let text = "the task above it is checked, so Ralph skips this one";
+        let notes: Vec<Note> = open.map(|task| Note::new(task.line, text)).collect();
+        self.notes.extend(notes);
+        self.notes.sort_by_key(|note| note.line);
+    }
+
     /// Leaves out the open tasks that are optional, with notes, except those that `is_wanted`.
     pub fn leave_out_optional(&mut self, is_wanted: impl Fn(&str) -> bool) {
         let is_left_out = |task: &DraftTask| task.optional && !task.done && !is_wanted(&task.name);
@@ -76,6 +99,8 @@ impl Draft {
 /// Something worth telling at a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
+    /// The file, where a plan has several.
+    pub path: Option<String>,
     /// Counted from 1; 0 for the file as a whole.
     pub line: usize,
     pub text: String,
@@ -83,8 +108,11 @@ pub struct Note {
 
 impl Note {
     pub(crate) fn new(line: usize, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { line, text }
+        Self { path: None, line, text: text.into() }
+    }
+
+    pub(crate) fn in_file(path: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { path: Some(path.to_owned()), line, text: text.into() }
     }
 }
 

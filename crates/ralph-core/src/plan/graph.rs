@@ -1,6 +1,6 @@
 //! What waits for what: cycles, for every reader of plans and every change of one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Problem;
 
@@ -75,16 +75,58 @@ pub(crate) fn sequence(edges: &[Vec<usize>]) -> Vec<usize> {
     sequence
 }
 
-/// The cycle as a chain of names that ends where it began; long ones are cut.
-pub(crate) fn chain<'a>(names: impl ExactSizeIterator<Item = &'a str> + Clone) -> String {
-    const MOST: usize = 6;
-    let first = names.clone().next().unwrap_or_default();
-    let mut links: Vec<&str> = names.clone().take(MOST).collect();
-    if names.len() > MOST {
-        links.push("…");
+/// How often cycles are looked for.
+const ROUNDS: usize = 16;
+
+/// What is noted at a task of whose dependencies some were left out.
+pub(crate) const CYCLE: &str =
+    "this task and another one depend on each other; Ralph goes by their order";
+
+/// Leaves out the waits that could never end, and gives the nodes that had them. A whole waits for its parts, whatever `waits` says.
+/// In a cycle it is the earlier node that does not wait for a later one.
+pub(crate) fn drop_cycles(
+    waits: &mut [Vec<usize>],
+    parents: impl Iterator<Item = Option<usize>>,
+) -> Vec<usize> {
+    if waits.iter().all(Vec::is_empty) {
+        return Vec::new();
     }
-    links.push(first);
-    links.join(" → ")
+    let parents: Vec<Option<usize>> = parents.collect();
+    let mut dropped = Vec::new();
+    for round in 0..ROUNDS {
+        let found = cycles(&with_parts(waits, &parents));
+        if found.is_empty() {
+            return dropped;
+        }
+        for cycle in found {
+            let cycle: BTreeSet<usize> = cycle.into_iter().collect();
+            let is_forward = |at: &usize| waits[*at].iter().any(|other| other > at && cycle.contains(other));
+            let forward: Vec<usize> = cycle.iter().copied().filter(is_forward).collect();
+            // In a tangle of cycles, all that wait for later ones.
+            let most = if round < ROUNDS / 2 { 1 } else { cycle.len() };
+            let chosen: Vec<usize> = match forward.is_empty() {
+                false => forward.iter().copied().take(most).collect(),
+                true => cycle.iter().copied().collect(),
+            };
+            for at in chosen {
+                let count = waits[at].len();
+                waits[at].retain(|other| !cycle.contains(other) || (!forward.is_empty() && *other < at));
+                dropped.extend((waits[at].len() < count).then_some(at));
+            }
+        }
+    }
+    // What is still circular is not worth more.
+    waits.iter_mut().for_each(Vec::clear);
+    dropped
+}
+
+/// What each node waits for, its parts included.
+pub(crate) fn with_parts(waits: &[Vec<usize>], parents: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let mut edges = waits.to_vec();
+    for (at, parent) in parents.iter().enumerate() {
+        parent.iter().for_each(|parent| edges[*parent].push(at));
+    }
+    edges
 }
 
 /// The nodes that names stand for, each once; names come with their lines, and unknown ones are problems.
@@ -105,27 +147,9 @@ pub(crate) fn resolve(
     known
 }
 
-/// A problem for each cycle, at the first of its lines.
-pub(crate) fn refuse_cycles<'a>(
-    what: &str,
-    edges: &[Vec<usize>],
-    name: impl Fn(usize) -> &'a str,
-    line: impl Fn(usize) -> usize,
-    problems: &mut Vec<Problem>,
-) {
-    for cycle in cycles(edges) {
-        let first = cycle.iter().map(|node| line(*node)).min().unwrap_or(1);
-        let expected = format!(
-            "these {what} depend on each other in a cycle: {}; expected an order in which they can be done",
-            chain(cycle.iter().map(|node| name(*node)))
-        );
-        problems.push(Problem::new(first, expected));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{chain, cycles};
+    use super::{cycles, drop_cycles, with_parts};
     use proptest::prelude::*;
 
     #[test]
@@ -139,12 +163,6 @@ mod tests {
     }
 
     #[test]
-    fn chains_end_where_they_began() {
-        assert_eq!(chain(["a", "b"].into_iter()), "a → b → a");
-        assert_eq!(chain(["a"; 9].into_iter()), "a → a → a → a → a → a → … → a");
-    }
-
-    #[test]
     fn long_chains_need_no_stack() {
         let count = 200_000;
         let mut edges: Vec<Vec<usize>> = (1..count).map(|next| vec![next]).collect();
@@ -154,7 +172,33 @@ mod tests {
         assert_eq!(cycles(&edges)[0].len(), count);
     }
 
+    #[test]
+    fn of_a_cycle_the_later_task_keeps_what_it_waits_for() {
+        let mut waits = [vec![2], vec![0], vec![1], vec![2]];
+        assert_eq!(drop_cycles(&mut waits, [None; 4].into_iter()), [0]);
+        assert_eq!(waits, [vec![], vec![0], vec![1], vec![2]]);
+        // A part that waits for what waits for its whole.
+        let mut waits = [vec![], vec![2], vec![0]];
+        assert_eq!(drop_cycles(&mut waits, [None, Some(0), None].into_iter()), [1]);
+        assert_eq!(waits, [vec![], vec![], vec![0]]);
+    }
+
     proptest! {
+        #[test]
+        fn nothing_is_circular_when_cycles_are_dropped(
+            mut waits in prop::collection::vec(prop::collection::vec(0usize..8, 0..4), 8),
+            parents in prop::collection::vec(prop::option::of(0usize..8), 8),
+        ) {
+            // A part stands behind its whole.
+            let parents: Vec<_> = parents.into_iter().enumerate().map(|(at, of)| of.filter(|of| *of < at)).collect();
+            let before = waits.clone();
+            let was_circular = !cycles(&with_parts(&waits, &parents)).is_empty();
+            let dropped = drop_cycles(&mut waits, parents.iter().copied());
+            prop_assert!(cycles(&with_parts(&waits, &parents)).is_empty());
+            prop_assert_eq!(was_circular, before != waits);
+            prop_assert_eq!(was_circular, !dropped.is_empty());
+        }
+
         #[test]
         fn cycles_are_real_and_found(
             edges in prop::collection::vec(prop::collection::vec(0usize..8, 0..4), 8)

@@ -18,6 +18,8 @@ pub const TASKS_MD: &str = "tasks.md";
 /// The file in which a spec folder keeps where it stands.
 pub const STATE_JSON: &str = ".ralph-state.json";
 pub const PROGRESS_MD: &str = ".progress.md";
+/// The list of phases and plans beside the plans of GSD.
+const ROADMAP_MD: &str = "ROADMAP.md";
 
 #[derive(Clone, Debug)]
 pub struct FoundPlan {
@@ -118,8 +120,10 @@ fn open_folder(root: &Path, folder: &Path, format: Option<Format>) -> Result<Fou
     if format != Some(Format::Gsd) && tasks.is_file() {
         return open(root, &tasks, format);
     }
-    let planning =
-        [folder.join(".planning"), folder.to_owned()].into_iter().find(|dir| dir.join("phases").is_dir());
+    let is_planning = |dir: &PathBuf| dir.join("phases").is_dir();
+    let is_begun = |dir: &PathBuf| dir.ends_with(".planning") && dir.join(ROADMAP_MD).is_file();
+    let places = [folder.join(".planning"), folder.to_owned()];
+    let planning = places.iter().find(|dir| is_planning(dir)).or(places.iter().find(|dir| is_begun(dir)));
     let Some(planning) = planning else {
         return Err(ImportError::File {
             path: shown(root, folder),
@@ -130,7 +134,9 @@ fn open_folder(root: &Path, folder: &Path, format: Option<Format>) -> Result<Fou
     };
     let mut plans = Vec::new();
     let mut finished = Vec::new();
-    for phase in sorted(root, &planning.join("phases"))?.iter().filter(|phase| phase.is_dir()) {
+    let phases = planning.join("phases");
+    let phases = if phases.is_dir() { sorted(root, &phases)? } else { Vec::new() };
+    for phase in phases.iter().filter(|phase| phase.is_dir()) {
         for file in sorted(root, phase)? {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             if name.ends_with("PLAN.md") {
@@ -140,9 +146,9 @@ fn open_folder(root: &Path, folder: &Path, format: Option<Format>) -> Result<Fou
             }
         }
     }
-    let roadmap = planning.join("ROADMAP.md");
+    let roadmap = planning.join(ROADMAP_MD);
     let roadmap = Some(roadmap).filter(|path| path.is_file());
-    open_gsd(root, &planning, &plans, roadmap.as_deref(), &finished)
+    open_gsd(root, planning, &plans, roadmap.as_deref(), &finished)
 }
 
 fn open_gsd(
@@ -193,9 +199,13 @@ fn checked(mut draft: Draft) -> Result<Draft, Vec<Problem>> {
             draft.notes.push(Note::new(task.line, text));
         }
         let key = task.named_by_author.then(|| Key::parse(&task.name).err()).flatten();
-        let phase = task.phase.as_deref().and_then(|phase| Phase::parse(phase).err());
-        let errors = key.into_iter().chain(phase);
-        problems.extend(errors.map(|error| Problem::new(task.line, error.to_string())));
+        problems.extend(key.map(|error| Problem::new(task.line, error.to_string())));
+        // Of `3A` and `1.2.3` the number that a phase can have.
+        while let Some(phase) = task.phase.take_if(|phase| Phase::parse(phase).is_err()) {
+            let shorter =
+                phase.rsplit_once(|c: char| !c.is_ascii_digit()).map(|(number, _)| number.to_owned());
+            task.phase = shorter.filter(|number| !number.is_empty());
+        }
     }
     match problems.is_empty() {
         true => Ok(draft),
@@ -239,10 +249,14 @@ fn programs(root: &Path) -> impl Fn(&str) -> bool {
     move |word| *known.borrow_mut().entry(word.to_owned()).or_insert_with(|| can_run(root, word))
 }
 
-/// Whether a word names a program: on PATH, or a file below the project.
+/// Whether a word names a program: on PATH, or a file below the project. An absolute path may also be that of a directory.
 pub fn can_run(root: &Path, word: &str) -> bool {
+    if let Some(below) = word.strip_prefix("~/") {
+        return std::env::home_dir().is_some_and(|home| home.join(below).exists());
+    }
     if word.contains('/') {
-        return root.join(word).is_file();
+        let path = root.join(word);
+        return path.is_file() || (word.starts_with('/') && path.exists());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     !word.is_empty() && std::env::split_paths(&path).any(|dir| dir.join(word).is_file())

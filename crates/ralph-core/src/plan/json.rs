@@ -17,28 +17,52 @@ pub(crate) struct Document<'a> {
     offset: usize,
     lines: Vec<usize>,
     pub(crate) value: Value<'a>,
+    /// Why it is not strictly JSON.
+    pub(crate) fault: Option<Problem>,
 }
 
 impl<'a> Document<'a> {
     /// Parses strict JSON; `invalid` words what is wrong with a text that is none, from the parser's words and the column.
     pub(crate) fn of(file: &'a str, invalid: impl Fn(&str, usize) -> String) -> Result<Self, Problem> {
+        let document = Self::of_people(file, invalid)?;
+        document.fault.clone().map_or(Ok(document), Err)
+    }
+
+    /// Parses JSON in which commas may be missing or too many, as in files that people and agents edit.
+    pub(crate) fn of_people(file: &'a str, invalid: impl Fn(&str, usize) -> String) -> Result<Self, Problem> {
         let text = file.strip_prefix('\u{feff}').unwrap_or(file);
-        // The other parser also takes comments, trailing commas and the like.
-        if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
-            return Err(Problem::of_json(&error, invalid));
-        }
-        let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+        // The other parser's own words are worse.
+        let fault = serde_json::from_str::<IgnoredAny>(text).err();
+        let fault = fault.map(|error| Problem::of_json(&error, &invalid));
+        let options = ParseOptions {
+            allow_comments: false,
+            allow_loose_object_property_names: false,
+            allow_trailing_commas: true,
+            allow_missing_commas: true,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let parsed = parse_to_ast(text, &CollectOptions::default(), &options);
         let value = match parsed.map(|parsed| parsed.value) {
             Ok(Some(value)) => value,
-            Ok(None) => return Err(Problem::new(1, invalid("EOF while parsing a value", 0))),
+            Ok(None) => {
+                return Err(fault.unwrap_or_else(|| Problem::new(1, invalid("EOF while parsing a value", 0))));
+            }
             Err(error) => {
-                let words = error.kind().to_string();
-                let expected = invalid(&words, error.column_display());
-                return Err(Problem::new(error.line_display(), expected));
+                let own = || {
+                    let expected = invalid(&error.kind().to_string(), error.column_display());
+                    Problem::new(error.line_display(), expected)
+                };
+                return Err(fault.unwrap_or_else(own));
             }
         };
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Ok(Self { text, offset: file.len() - text.len(), lines: newlines.map(|(at, _)| at).collect(), value })
+        let lines = newlines.map(|(at, _)| at).collect();
+        Ok(Self { text, offset: file.len() - text.len(), lines, value, fault })
     }
 
     /// The line that a value or member begins at, counted from 1.

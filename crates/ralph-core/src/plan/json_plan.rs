@@ -10,120 +10,41 @@
 //! Names are compared without case, `_` and `-`. Members that are not known here are left alone; `null` is the same as a member
 //! that is not there.
 
+mod fields;
+mod lists;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use jsonc_parser::ast::{Array, Object, Value};
-use jsonc_parser::common::Ranged;
+use jsonc_parser::ast::Value;
 
-use super::command::{self, CanRun, Directory};
-use super::graph::refuse_cycles;
-use super::json::{Document, text_of};
+use self::fields::{
+    CRITERIA, DELETED, DONE, FLAGS, Fields, IDS, LEFT_OUT, Mark, Piece, STATUS, StatusWords, TITLES, pieces,
+    plain,
+};
+pub(crate) use self::lists::format_of;
+use self::lists::{Group, List, is_list, lists};
+use super::check::{check, runnable};
+use super::command::{CanRun, Directory, all_of, is_command};
+use super::graph::{CYCLE, drop_cycles};
 use super::outline::made_up_name;
-use super::text::{one_line, paragraphs};
+use super::text::{is_placeholder, one_line, paragraphs};
 use super::{Draft, DraftTask, Format, Note, Problem, key};
-use crate::markdown::list_item;
 use crate::text::Pattern;
 
-/// Members that hold tasks, the most telling first.
-const LISTS: [&str; 9] =
-    ["userstories", "stories", "features", "tasks", "items", "issues", "backlog", "todos", "requirements"];
-/// Members that hold groups of tasks, each with a list of its own.
-const GROUPS: [&str; 6] = ["phases", "epics", "milestones", "sprints", "modules", "sections"];
 /// Members of a task that hold its parts.
 const PARTS: [&str; 5] = ["subtasks", "children", "userstories", "stories", "tasks"];
 /// How deep lists are looked for, and tasks are nested.
 const DEEPEST: usize = 4;
 
-const TITLES: [&str; 8] = ["title", "name", "summary", "feature", "story", "task", "text", "description"];
-const IDS: [&str; 5] = ["id", "key", "storyid", "taskid", "number"];
-const DEPENDENCIES: [&str; 7] =
-    ["dependson", "dependencies", "blockedby", "requires", "prerequisites", "deps", "after"];
-const CRITERIA: [&str; 6] =
-    ["acceptancecriteria", "acceptance", "criteria", "acceptancetests", "successcriteria", "donewhen"];
-const COMMANDS: [&str; 7] =
-    ["verify", "verifycommand", "verification", "testcommand", "test", "validationcommand", "gate"];
-/// Members that say with true whether a task is done.
-const FLAGS: [&str; 7] = ["passes", "passed", "passing", "done", "completed", "complete", "implemented"];
-const STATUS: [&str; 2] = ["status", "state"];
-
-const DONE: [&str; 13] = [
-    "done",
-    "completed",
-    "complete",
-    "closed",
-    "passed",
-    "passing",
-    "pass",
-    "finished",
-    "implemented",
-    "verified",
-    "merged",
-    "shipped",
-    "resolved",
-];
-const LEFT_OUT: [&str; 9] = [
-    "cancelled",
-    "canceled",
-    "deferred",
-    "skipped",
-    "wontfix",
-    "dropped",
-    "obsolete",
-    "rejected",
-    "outofscope",
-];
-/// What beads calls an issue that was deleted.
-const DELETED: &str = "tombstone";
-
-/// Tells which kind of JSON plan a text is, by its content; none where it is no JSON at all.
-pub(crate) fn format_of(text: &str) -> Option<Format> {
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    let is_json = match text.strip_prefix('[').map(str::trim_start) {
-        // A checkbox without a list (`[ ] x`) or a link is none.
-        Some(inner) => inner.starts_with('{') || inner.trim_end() == "]",
-        None => text.starts_with('{'),
-    };
-    if !is_json {
-        return None;
-    }
-    use serde_json::Value;
-    let first = text.lines().next().unwrap_or_default();
-    if let Ok(Value::Object(line)) = serde_json::from_str(first) {
-        let has = |name: &str| line.contains_key(name);
-        let is_list = line.keys().any(|name| LISTS.contains(&plain(name).as_str()));
-        if has("id") && (has("issue_type") || has("_type") || (has("title") && has("status"))) {
-            return Some(Format::Beads);
-        }
-        if has("type") && !is_list {
-            return Some(Format::Lines);
-        }
-    }
-    let is_issue = |item: &Value| {
-        let has = |name: &str| item.get(name).is_some();
-        has("number") && has("title") && ["state", "url", "body", "labels"].iter().any(|name| has(name))
-    };
-    let is_task_master = |list: &Value| {
-        let items = list.get("tasks").and_then(Value::as_array);
-        items.is_some_and(|items| {
-            items.iter().any(|item| item.get("testStrategy").is_some() || item.get("subtasks").is_some())
-        })
-    };
-    Some(match serde_json::from_str(text) {
-        Ok(Value::Array(items)) if items.first().is_some_and(is_issue) => Format::Github,
-        Ok(Value::Object(object))
-            if object.values().any(is_task_master) || is_task_master(&Value::Object(object.clone())) =>
-        {
-            Format::TaskMaster
-        }
-        _ => Format::Prd,
-    })
-}
-
 pub fn read(format: Format, text: &str, can_run: CanRun<'_>) -> Result<Draft, Vec<Problem>> {
     let pieces = pieces(format, text)?;
     let mut plan = Plan { format, can_run, items: Vec::new(), notes: Vec::new(), problems: Vec::new() };
     for piece in &pieces {
+        let fault = piece.document.fault.iter();
+        plan.notes.extend(
+            fault.map(|fault| Note::new(fault.line, format!("{}; Ralph reads it anyway", fault.expected))),
+        );
         plan.collect(piece);
     }
     plan.into_draft()
@@ -163,65 +84,6 @@ pub(crate) fn mark(format: Format, text: &str, marks: &[(&str, bool)]) -> String
     marked
 }
 
-/// A document in the file, and where it begins.
-struct Piece<'a> {
-    document: Document<'a>,
-    lines_before: usize,
-    offset: usize,
-}
-
-/// The whole file is one document; beads has one in each line.
-fn pieces(format: Format, text: &str) -> Result<Vec<Piece<'_>>, Vec<Problem>> {
-    let invalid = |words: &str, column: usize| format!("this is not valid JSON (column {column}): {words}");
-    if format != Format::Beads || text.trim_start_matches('\u{feff}').trim_start().starts_with('[') {
-        let document = Document::of(text, invalid).map_err(|problem| vec![problem])?;
-        return Ok(vec![Piece { document, lines_before: 0, offset: 0 }]);
-    }
-    let mut pieces = Vec::new();
-    let mut problems = Vec::new();
-    let mut offset = 0;
-    for (at, line) in text.split_inclusive('\n').enumerate() {
-        if !line.trim_start_matches('\u{feff}').trim().is_empty() {
-            match Document::of(line, invalid) {
-                Ok(document) => pieces.push(Piece { document, lines_before: at, offset }),
-                Err(problem) => problems.push(Problem::new(at + 1, problem.expected)),
-            }
-        }
-        offset += line.len();
-    }
-    if problems.is_empty() { Ok(pieces) } else { Err(problems) }
-}
-
-/// A member that says whether a task is done, and where its value stands.
-#[derive(Clone, Debug)]
-struct Mark {
-    range: Range<usize>,
-    /// The status it gives; none where it is true or false.
-    status: Option<String>,
-    is_done: bool,
-    /// Whether it is that of an acceptance criterion, which is set with its task and never taken back.
-    is_criterion: bool,
-}
-
-impl Mark {
-    /// What stands there instead, where something else has to.
-    fn edit(&self, done: bool, words: &StatusWords) -> Option<String> {
-        if self.is_done == done || self.is_criterion && !done {
-            return None;
-        }
-        Some(match (&self.status, done) {
-            (None, done) => done.to_string(),
-            (Some(_), true) => format!("\"{}\"", words.done),
-            (Some(_), false) => format!("\"{}\"", words.open),
-        })
-    }
-}
-
-struct StatusWords {
-    done: String,
-    open: String,
-}
-
 /// A task as it was read, before it is known which names the file has.
 struct Item {
     task: DraftTask,
@@ -243,20 +105,6 @@ struct Plan<'f> {
     items: Vec<Item>,
     notes: Vec<Note>,
     problems: Vec<Problem>,
-}
-
-/// A list of tasks, and what it is part of.
-struct List<'v, 'a> {
-    array: &'v Array<'a>,
-    group: Group,
-}
-
-#[derive(Clone, Default)]
-struct Group {
-    phase: Option<usize>,
-    title: Option<String>,
-    /// What stands before the names of its tasks.
-    prefix: String,
 }
 
 impl Plan<'_> {
@@ -429,17 +277,21 @@ impl Plan<'_> {
         let tests = criteria.iter().flat_map(|one| one.commands().into_iter().map(|text| (one.line(), text)));
         let own = fields.commands().into_iter().map(|text| (fields.line(), text));
         for (line, text) in own.chain(tests) {
-            let text = text.trim();
-            match command::is_command(text, self.can_run) {
-                _ if text.is_empty() => {}
-                true => commands.push(text.to_owned()),
-                false => self.notes.push(Note::new(
+            let is_script = text.contains(['|', '&', ';']) && is_command(&text, self.can_run);
+            let command = match is_script {
+                true => runnable(&text, self.can_run),
+                false => check(&text, self.can_run),
+            };
+            match command {
+                _ if is_placeholder(&text) => {}
+                Ok(command) => commands.push(command),
+                Err(why) => self.notes.push(Note::new(
                     line,
-                    format!("not a command that can run here, so it is no gate: {}", one_line(text)),
+                    format!("this check cannot be a gate ({why}): {}", one_line(&text)),
                 )),
             }
         }
-        command::all_of(&commands, Directory::Own)
+        all_of(&commands, Directory::Own)
     }
 
     /// Gives every task a name of its own.
@@ -542,13 +394,6 @@ impl Plan<'_> {
                     // A task waits for its parts anyway, and a part cannot wait for its whole.
                     Some(other) if self.is_above(*other, at) || self.is_above(at, *other) => {}
                     Some(other) => after.push(*other),
-                    None if self.format == Format::Prd => self.problems.push(Problem::new(
-                        item.after_line,
-                        format!(
-                            "no task has the id `{}`; expected the id of a task in this file",
-                            one_line(name)
-                        ),
-                    )),
                     None => self.notes.push(Note::new(
                         item.after_line,
                         format!(
@@ -561,8 +406,10 @@ impl Plan<'_> {
             }
             edges.push(after);
         }
+        for at in drop_cycles(&mut edges, self.items.iter().map(|item| item.parent)) {
+            self.notes.push(Note::new(self.items[at].task.line, CYCLE));
+        }
         let name = |at: usize| self.items[at].task.name.as_str();
-        refuse_cycles("tasks", &edges, name, |at| self.items[at].after_line, &mut self.problems);
         if !self.problems.is_empty() {
             self.problems.sort();
             return Err(self.problems);
@@ -583,8 +430,9 @@ impl Plan<'_> {
             edges.iter().map(|after| after.iter().map(|at| name(*at).to_owned()).collect()).collect();
         let tasks = self.items.into_iter().zip(names);
         let tasks = tasks.map(|(item, after)| DraftTask { after, ..item.task }).collect();
-        self.notes.sort_by_key(|note| note.line);
-        Ok(Draft { tasks, notes: self.notes })
+        let mut draft = Draft { tasks, notes: self.notes };
+        draft.note_open_parts();
+        Ok(draft)
     }
 
     /// Whether `above` is the parent of `at`, or the parent of its parent, …
@@ -593,249 +441,6 @@ impl Plan<'_> {
             |from: usize| std::iter::successors(self.items[from].parent, |at| self.items[*at].parent);
         parents(at).any(|parent| parent == above)
     }
-}
-
-/// The lists of tasks in a value: in itself, in its members, or in groups.
-fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v, 'a>> {
-    let plain_list = |array| List { array, group: Group::default() };
-    let object = match value {
-        Value::Array(array) => return vec![plain_list(array)],
-        Value::Object(object) => object,
-        _ => return Vec::new(),
-    };
-    let arrays = |names: &[&str]| names.iter().find_map(|name| find(object, name)?.as_array());
-    if let Some(array) = arrays(&LISTS).filter(|array| is_list(array)) {
-        return vec![plain_list(array)];
-    }
-    if let Some(groups) = arrays(&GROUPS) {
-        let groups = groups.elements.iter().filter_map(Value::as_object).enumerate();
-        let found = groups.filter_map(|(at, group)| {
-            let array = LISTS.iter().find_map(|name| find(group, name)?.as_array())?;
-            let title = TITLES.iter().find_map(|name| find(group, name).and_then(text_of));
-            Some(List { array, group: Group { phase: Some(at + 1), title, prefix: String::new() } })
-        });
-        let found: Vec<_> = found.collect();
-        if !found.is_empty() {
-            return found;
-        }
-    }
-    // Task Master's tags, and objects around the plan.
-    let inner =
-        object.properties.iter().filter_map(|member| Some((member.name.as_str(), member.value.as_object()?)));
-    let mut found = Vec::new();
-    for (name, object) in inner {
-        let array =
-            LISTS.iter().find_map(|list| find(object, list)?.as_array()).filter(|array| is_list(array));
-        if let Some(array) = array {
-            let is_tag = format == Format::TaskMaster && name != "master";
-            let prefix = if is_tag { name.to_owned() } else { String::new() };
-            found.push(List { array, group: Group { prefix, ..Group::default() } });
-        }
-    }
-    // The only list needs no name before its tasks'.
-    if let [only] = found.as_mut_slice() {
-        only.group.prefix.clear();
-    }
-    found
-}
-
-/// Whether an array holds tasks, or could.
-fn is_list(array: &Array<'_>) -> bool {
-    array.elements.iter().all(|element| element.as_object().is_some() || element.as_array().is_none())
-        && array.elements.iter().filter_map(Value::as_object).all(|object| {
-            object.properties.is_empty() || TITLES.iter().chain(&IDS).any(|name| find(object, name).is_some())
-        })
-        && (array.elements.is_empty() || array.elements.iter().any(|element| element.as_object().is_some()))
-}
-
-fn plain(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '_' | '-' | ' ' | '\'')).flat_map(char::to_lowercase).collect()
-}
-
-/// The value of the member with this name; `null` is none.
-fn find<'v, 'a>(object: &'v Object<'a>, name: &str) -> Option<&'v Value<'a>> {
-    let mut members = object.properties.iter().rev();
-    let found = members.find(|member| plain(member.name.as_str()) == name)?;
-    Some(&found.value).filter(|value| value.as_null_keyword().is_none())
-}
-
-impl Piece<'_> {
-    fn line(&self, of: &impl Ranged) -> usize {
-        self.lines_before + self.document.line(of)
-    }
-}
-
-/// The members of a task.
-struct Fields<'v, 'a> {
-    piece: &'v Piece<'a>,
-    object: &'v Object<'a>,
-    /// The names of its members as they are compared.
-    names: Vec<String>,
-}
-
-impl<'v, 'a> Fields<'v, 'a> {
-    fn new(piece: &'v Piece<'a>, object: &'v Object<'a>) -> Self {
-        let names = object.properties.iter().map(|member| plain(member.name.as_str())).collect();
-        Self { piece, object, names }
-    }
-
-    /// The value of a member; `null` is none, and of several the last counts, as everywhere in JSON.
-    fn find(&self, name: &str) -> Option<&'v Value<'a>> {
-        let at = self.names.iter().rposition(|known| known == name)?;
-        self.object
-            .properties
-            .get(at)
-            .map(|member| &member.value)
-            .filter(|value| value.as_null_keyword().is_none())
-    }
-
-    fn line(&self) -> usize {
-        self.piece.line(self.object)
-    }
-
-    /// The first of these members that is there.
-    fn get(&self, names: &[&str]) -> Option<&'v Value<'a>> {
-        names.iter().find_map(|name| self.find(name))
-    }
-
-    /// The first of these members that has a text or a number.
-    fn text(&self, names: &[&str]) -> Option<String> {
-        names.iter().find_map(|name| self.find(name).and_then(word))
-    }
-
-    fn commands(&self) -> Vec<String> {
-        match self.get(&COMMANDS) {
-            Some(Value::Array(array)) => array.elements.iter().filter_map(text_of).collect(),
-            Some(value) => text_of(value).into_iter().collect(),
-            None => Vec::new(),
-        }
-    }
-
-    fn objects(&self, names: &[&str]) -> Vec<Fields<'v, 'a>> {
-        let array = self.get(names).and_then(Value::as_array);
-        let elements = array.into_iter().flat_map(|array| &array.elements);
-        let objects = elements.filter_map(Value::as_object);
-        objects.map(|object| Fields::new(self.piece, object)).collect()
-    }
-
-    /// Texts, objects that have one, or one text that holds several lines.
-    fn lines(&self, names: &[&str]) -> Vec<String> {
-        let texts: Vec<String> = match self.get(names) {
-            Some(Value::Array(array)) => {
-                let elements = array.elements.iter();
-                let texts = elements.filter_map(|element| match element {
-                    Value::Object(object) => Fields::new(self.piece, object).text(&[
-                        "text",
-                        "title",
-                        "name",
-                        "criterion",
-                        "description",
-                        "path",
-                    ]),
-                    other => word(other),
-                });
-                texts.collect()
-            }
-            Some(value) => {
-                let divider = if names.contains(&"files") { ',' } else { '\n' };
-                word(value).iter().flat_map(|text| text.split(divider)).map(str::to_owned).collect()
-            }
-            None => Vec::new(),
-        };
-        let lines = texts.iter().map(|line| line.trim());
-        let lines = lines.map(|line| one_line(list_item(line).unwrap_or(line)));
-        lines.filter(|line| !line.is_empty()).collect()
-    }
-
-    /// What it waits for, and the line that says so. Beads tells the kind of each.
-    fn dependencies(&self) -> (Vec<String>, usize) {
-        let mut names = Vec::new();
-        let mut line = self.line();
-        for (member, name) in self.object.properties.iter().zip(&self.names) {
-            if !DEPENDENCIES.contains(&name.as_str()) {
-                continue;
-            }
-            line = self.piece.line(member);
-            match &member.value {
-                Value::Array(array) => {
-                    names.extend(array.elements.iter().filter_map(|element| match element {
-                        Value::Object(object) => {
-                            let fields = Fields::new(self.piece, object);
-                            let kind = fields.text(&["type"]).unwrap_or_default();
-                            let is_order =
-                                matches!(kind.as_str(), "" | "blocks" | "waits-for" | "conditional-blocks");
-                            fields.text(&["dependsonid", "id"]).filter(|_| is_order)
-                        }
-                        other => word(other),
-                    }))
-                }
-                value => names.extend(
-                    word(value).iter().flat_map(|text| text.split(',')).map(str::trim).map(str::to_owned),
-                ),
-            }
-        }
-        names.retain(|name| !name.is_empty() && !name.eq_ignore_ascii_case("none"));
-        (names, line)
-    }
-
-    /// What beads links it to as a child.
-    fn parent(&self) -> Option<String> {
-        let links = self.objects(&["dependencies"]);
-        let link = links.iter().find(|link| link.text(&["type"]).as_deref() == Some("parent-child"))?;
-        link.text(&["dependsonid"])
-    }
-
-    /// Smaller is sooner: a number, `P1`, or a word.
-    fn priority(&self) -> Option<i64> {
-        let text = self.text(&["priority"])?.to_lowercase();
-        let number = text.strip_prefix('p').unwrap_or(&text);
-        if let Ok(number) = number.parse::<f64>() {
-            // Beyond this, numbers with a point are not exact any more.
-            const EXACT: f64 = 9_007_199_254_740_992.0;
-            #[expect(clippy::cast_possible_truncation, reason = "it is within the bounds")]
-            return (number.abs() <= EXACT).then_some(number as i64);
-        }
-        Some(match text.as_str() {
-            "critical" | "urgent" | "highest" | "blocker" => 0,
-            "high" | "must" | "must have" | "musthave" => 1,
-            "low" | "could" | "nice to have" | "minor" => 3,
-            "lowest" | "trivial" | "wont" => 4,
-            _ => 2,
-        })
-    }
-
-    fn marks(&self) -> Vec<Mark> {
-        let mut marks = Vec::new();
-        for (member, name) in self.object.properties.iter().zip(&self.names) {
-            let range = self.piece.document.range(&member.value);
-            let range = range.start + self.piece.offset..range.end + self.piece.offset;
-            match &member.value {
-                Value::BooleanLit(flag) if FLAGS.contains(&name.as_str()) => {
-                    marks.push(Mark { range, status: None, is_done: flag.value, is_criterion: false });
-                }
-                Value::StringLit(status) if name == "status" => {
-                    let is_done = DONE.contains(&plain(&status.value).as_str());
-                    marks.push(Mark {
-                        range,
-                        status: Some(status.value.to_string()),
-                        is_done,
-                        is_criterion: false,
-                    });
-                }
-                _ => {}
-            }
-        }
-        marks
-    }
-}
-
-/// A text, or a number as people also write ids.
-fn word(value: &Value<'_>) -> Option<String> {
-    let text = match value {
-        Value::NumberLit(number) => number.value.to_owned(),
-        value => text_of(value)?.trim().to_owned(),
-    };
-    Some(text).filter(|text| !text.is_empty())
 }
 
 /// A title, and the whole text where the title is only its beginning.

@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 
+use super::Note;
 use super::key::{is_number, item_key, names_a_spec, task_key};
 use super::text::{Phases, one_line};
-use super::{DraftTask, Note};
 use crate::markdown::{
     Checkbox, Hidden, Kind, Line, Lines, checkbox, is_rule, list_item, without_comments, without_emphasis,
 };
+use crate::text::Pattern;
 
 /// How deep items may be nested.
 pub(super) const DEEPEST: usize = 100;
@@ -147,6 +148,7 @@ impl<'a> Walk<'a> {
             None => {
                 if let Some((level, words)) = line.heading() {
                     self.open.clear();
+                    self.note_odd_box(at, words);
                     return self.phases.heading(level, words);
                 }
                 if let Some(found) = checkbox(line.text) {
@@ -245,16 +247,17 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Notes what a person may take for a box: one in a quotation, one that is empty, one without a blank behind it.
+    /// Notes what a person may take for a box: one in a quotation, a heading or a table, one that is empty, one without a blank behind it.
     fn note_odd_box(&mut self, at: usize, words: &str) {
+        static ODD: Pattern = Pattern::new(
+            r"^(?:[>#*+_~ \t-]*(?:[0-9]{1,9}[.)][ \t]*)?[*_~]*\[[ xX]\](?:$|[^(\[:])|\|.*\[[ xX]\])",
+        );
+        static EMPTY: Pattern = Pattern::new(r"^[> \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[\](?:$|[^(\[:])");
         let bare = words.trim_start_matches(['>', ' ', '\t']);
-        let item = list_item(bare).unwrap_or_default();
-        let begins =
-            |mark: &str| item.strip_prefix(mark).is_some_and(|rest| !rest.starts_with(['(', '[', ':']));
-        let why = if bare.len() < words.len() && checkbox(bare).is_some() {
+        let is_box = checkbox(bare).is_some();
+        let why = if bare.len() < words.len() && is_box {
             "a checkbox in a quotation is not a task"
-        } else if begins("[]") || (checkbox(bare).is_none() && ["[ ]", "[x]", "[X]"].into_iter().any(begins))
-        {
+        } else if !is_box && (ODD.is_match(words) || EMPTY.is_match(words)) {
             "this is not a checkbox; a task line is `- [ ] Title`"
         } else {
             return;
@@ -285,20 +288,6 @@ fn name_items(items: &mut [Item<'_>], notes: &mut Vec<Note>) {
         if let Some(key) = item.key.filter(|key| item.name != *key) {
             let text = format!("the key {key} is used by a task above; Ralph calls this task {}", item.name);
             notes.push(Note::new(item.mark.line + 1, text));
-        }
-    }
-}
-
-/// A ticked task is believed: the open tasks below it are skipped when it is imported, and told.
-pub(super) fn note_open_parts(tasks: &[DraftTask], items: &[Item<'_>], notes: &mut Vec<Note>) {
-    let mut below_ticked = vec![false; items.len()];
-    // Parts stand below their whole, so a whole comes first.
-    for (at, (item, task)) in items.iter().zip(tasks).enumerate() {
-        let parent = item.parent.filter(|parent| *parent < at);
-        below_ticked[at] = parent.is_some_and(|parent| tasks[parent].done || below_ticked[parent]);
-        if below_ticked[at] && !task.done {
-            let text = "the task above it is checked, so Ralph skips this one";
-            notes.push(Note::new(task.line, text));
         }
     }
 }

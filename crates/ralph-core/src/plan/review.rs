@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::tasks_md::CYCLE;
+use super::graph::CYCLE;
 use super::text::one_line;
 use super::{Draft, DraftTask};
 use crate::markdown::Fence;

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use ralph_core::engine::GITHUB;
 use ralph_core::files::write_whole;
 use ralph_core::plan::import::{self, FoundPlan, ImportError};
-use ralph_core::plan::{Format, export, jsonl};
+use ralph_core::plan::{Format, Note, export, jsonl};
 use ralph_core::store::{
     Author, GateEdit, ImportReport, ImportRequest, ImportedTask, ReplacedTask, StoreError,
 };
@@ -106,7 +106,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         false => &report.without_gate,
     };
     let notes = found.draft.notes.iter();
-    let notes: Vec<_> = notes.map(|note| json!({ "line": note.line, "text": note.text })).collect();
+    let path_of = |note: &Note| note.path.clone().unwrap_or_else(|| found.path.clone());
+    let notes: Vec<_> =
+        notes.map(|note| json!({ "path": path_of(note), "line": note.line, "text": note.text })).collect();
     let document = json!({
         "path": found.path,
         "format": found.format.as_str(),
@@ -124,9 +126,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         "notes": notes,
     });
     output::print(args.json, &document, || {
-        for note in &found.draft.notes {
-            output::note(format_args!("{}:{}: {}", found.path, note.line, note.text));
-        }
+        show_notes(&found.path, &found.draft.notes);
         show(args, &found.path, &report);
         if !found.format.is_written() {
             let path = &found.path;
@@ -227,6 +227,38 @@ fn github_issues(root: &Path, query: &str) -> Result<FoundPlan, CommandError> {
     let path = format!("{GITHUB}{query}");
     let draft = import::read_plan(root, &path, Format::Github, &text).map_err(|error| refused(&error))?;
     Ok(FoundPlan { path, format: Format::Github, draft, digest: String::new(), fixes: Vec::new() })
+}
+
+/// The same words about several lines of a file are said once.
+fn show_notes(plan: &str, notes: &[Note]) {
+    let mut groups: Vec<(&str, &str, Vec<usize>)> = Vec::new();
+    let mut places = HashMap::new();
+    for note in notes {
+        let path = note.path.as_deref().unwrap_or(plan);
+        let place = *places.entry((path, note.text.as_str())).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, _, lines)) => lines.push(note.line),
+            None => groups.push((path, &note.text, vec![note.line])),
+        }
+    }
+    const OTHERS: usize = 5;
+    for (path, text, lines) in groups {
+        let place = match lines.first() {
+            None | Some(0) => path.to_owned(),
+            Some(first) => format!("{path}:{first}"),
+        };
+        let mut others: Vec<String> = lines.iter().skip(1).take(OTHERS).map(usize::to_string).collect();
+        if lines.len() > OTHERS + 1 {
+            others.push(format!("and {} more", lines.len() - OTHERS - 1));
+        }
+        match others.is_empty() {
+            true => output::note(format_args!("{place}: {text}")),
+            false => {
+                let word = if lines.len() == 2 { "line" } else { "lines" };
+                output::note(format_args!("{place}: {text} (also {word} {})", others.join(", ")));
+            }
+        }
+    }
 }
 
 fn show(args: &Args, path: &str, report: &ImportReport) {

@@ -128,10 +128,9 @@ fn a_ticked_item_of_a_checklist_is_believed_and_the_open_ones_below_it_are_skipp
     let project = Project::new();
     project.write("TODO.md", "- [x] A1 Whole\n  - [ ] A2 Part\n    - [ ] A3 Part of it\n- [ ] B1 Alone\n");
     let output = project.ok(&["import", "TODO.md"]);
-    for line in [2, 3] {
-        let note = format!("TODO.md:{line}: the task above it is checked, so Ralph skips this one");
-        assert!(output.stderr.contains(&note), "{}", output.stderr);
-    }
+    // The same words are said once.
+    let note = "TODO.md:2: the task above it is checked, so Ralph skips this one (also line 3)\n";
+    assert!(output.stderr.contains(note), "{}", output.stderr);
     for (key, status) in [("A1", "done"), ("A2", "skipped"), ("A3", "skipped"), ("B1", "pending")] {
         assert_eq!(project.status_of(key), status, "{key}");
     }
@@ -210,7 +209,7 @@ fn out_01_an_agent_that_ticks_boxes_finishes_nothing() {
 }
 
 #[test]
-fn imp_07_cycles_are_refused_in_every_format() {
+fn imp_07_cycles_in_ralphs_own_format_are_refused() {
     let project = Project::new();
     let line = |key: &str, after: &str| {
         format!("{{\"type\":\"task\",\"key\":\"{key}\",\"title\":\"{key}\",\"after\":[\"{after}\"]}}\n")
@@ -220,6 +219,47 @@ fn imp_07_cycles_are_refused_in_every_format() {
         let output = project.ralph(&["import", "c.jsonl"]).expect_code(2);
         assert!(output.stderr.contains("cycle"), "{}", output.stderr);
         assert_eq!(keys(&project).len(), 0);
+    }
+}
+
+#[test]
+fn imp_07_what_other_programs_get_wrong_is_noted() {
+    const CYCLE: &str = "wait for each other";
+    let task = |id: u32, after: u32| {
+        format!(
+            "{{\"id\": {id}, \"title\": \"{id}\", \"status\": \"pending\", \"subtasks\": [], \"dependencies\": [{after}]}}"
+        )
+    };
+    let gsd = "---\nphase: 01-a\nplan: 01\nwave: 1\ndepends_on: [01-01]\n---\n<objective>\nA\n</objective>\n";
+    for (path, text, line, words) in [
+        ("TODO.md", "# T\n\n- [ ] A1 a\n  After: B1\n- [ ] B1 b\n  After: A1\n".to_owned(), 3, CYCLE),
+        ("tasks.md", "- [ ] 1.1 a (depends on 1.2)\n- [ ] 1.2 b (depends on 1.1)\n".to_owned(), 1, CYCLE),
+        ("tasks.json", format!("{{\"tasks\": [\n{},\n{}]}}", task(1, 2), task(2, 1)), 2, CYCLE),
+        (".planning/phases/01-a/01-01-PLAN.md", gsd.to_owned(), 5, CYCLE),
+        (
+            "prd.json",
+            "[{\"id\": \"a\", \"title\": \"x\", \"passes\": false,\n\"dependsOn\": [\"b\"]}]".to_owned(),
+            2,
+            "`b` is not in this file",
+        ),
+        (
+            "prd.json",
+            "[{\"id\": \"a\",\n\"title\": \"x\" \"passes\": false}]".to_owned(),
+            2,
+            "Ralph reads it anyway",
+        ),
+        ("TODO.md", "## Phase 3A: x\n\n1. **[ ] a**\n\n### [ ] b\n".to_owned(), 5, "this is not a checkbox"),
+    ] {
+        let project = Project::new();
+        project.agent("echo TASK_COMPLETE");
+        project.write(path, &text);
+        let report = project.json(&["import", if path.starts_with('.') { "." } else { path }, "--json"]);
+        let notes = report["notes"].as_array().unwrap();
+        let is_told = |note: &serde_json::Value| {
+            note["line"] == line && note["path"] == path && note["text"].as_str().unwrap().contains(words)
+        };
+        assert!(notes.iter().any(is_told), "{path}: {notes:?}");
+        project.ok(&["run", "--no-gate"]);
     }
 }
 

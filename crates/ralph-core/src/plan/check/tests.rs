@@ -49,6 +49,15 @@ fn gates_that_can_pass_and_fail() {
         ("grep -q \"and the end\" c.md", "grep -q \"and the end\" c.md"),
         ("npm run build succeeds", "npm run build"),
         ("cd web && npm test", "cd web && npm test"),
+        // Reports that would hide a failure.
+        ("`a b && echo PASS || echo FAIL`", "a b && echo PASS"),
+        ("`a b; echo \"exit=$?\"`", "a b"),
+        ("`set -e; a b; echo done`", "set -e; a b; echo done"),
+        ("`if a; then exit 1; fi; echo PASS`", "if a; then exit 1; fi; echo PASS"),
+        (
+            "`wc -l a | awk '{if($1>5) print \"PASS\"; else print \"FAIL\"}'`",
+            "wc -l a | awk '{if($1>5) print \"PASS\"; else print \"FAIL\"}' | grep -q PASS",
+        ),
     ] {
         assert_eq!(checked(text).as_deref(), Ok(command), "{text}");
     }
@@ -78,6 +87,14 @@ fn what_is_no_gate() {
         "The `User` type has `id`",
         "Open the browser: `npm start`",
         "`! grep a b` returns nothing",
+        "`npm test || true`",
+        "`a | grep -q fail && echo RED_PASS || echo GREEN_PASS`",
+        "`npm test; echo done`",
+        "`echo \"Look at it\"`",
+        "[ ] Modules compile",
+        "`[ ] Modules compile`",
+        "`cd /Users/somebody/project && npm test`",
+        "Run `code-reviewer`",
     ] {
         assert!(checked(text).is_err(), "{text}: {:?}", checked(text));
     }

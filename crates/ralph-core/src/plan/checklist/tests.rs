@@ -3,6 +3,7 @@
 mod any;
 
 use super::read;
+use crate::plan::graph::CYCLE;
 use crate::plan::outline::{made_up_name, title_of};
 use crate::plan::{Draft, DraftTask};
 
@@ -164,13 +165,17 @@ fn unknown_names_are_noted() {
 }
 
 #[test]
-fn cycles_are_problems() {
-    let itself = problems("- [ ] T1 a\n  After: T1\n");
-    assert!(itself[0].1.contains("T1 → T1"), "{itself:?}");
-    let whole = problems("- [ ] T0 x\n- [ ] T1 a\n  - [ ] T2 b\n    After: T1\n");
-    assert_eq!(whole[0].0, 2);
-    let three = problems("- [ ] T1 a\n  After: T3\n- [ ] T2 b\n  After: T1\n- [ ] T3 c\n  After: T2\n");
-    assert_eq!(three.len(), 1);
+fn of_cycles_the_earlier_item_does_not_wait() {
+    for (file, line, after) in [
+        ("- [ ] T1 a\n  After: T1\n", 1, &[""][..]),
+        ("- [ ] T0 x\n- [ ] T1 a\n  - [ ] T2 b\n    After: T1\n", 3, &["", "", ""]),
+        ("- [ ] T1 a\n  After: T3\n- [ ] T2 b\n  After: T1\n- [ ] T3 c\n  After: T2\n", 1, &["", "T1", "T2"]),
+    ] {
+        let draft = draft(file);
+        let told: Vec<_> = draft.notes.iter().map(|note| (note.line, note.text.as_str())).collect();
+        assert_eq!(told, [(line, CYCLE)], "{file}");
+        assert_eq!(draft.tasks.iter().map(|task| task.after.join(" ")).collect::<Vec<_>>(), after, "{file}");
+    }
 }
 
 #[test]
@@ -198,7 +203,7 @@ fn large_files_take_linear_time() {
     for item in 0..40_000 {
         file.push_str(&format!("- [ ] T{item}: same\n  After: T0\n  text\n\n"));
     }
-    assert_eq!(problems(&file).len(), 1);
+    assert_eq!(draft(&file).notes.len(), 1);
     let same = "- [ ] same\n".repeat(100_000);
     assert_eq!(tasks(&same).len(), 100_000);
     let long = format!("- [ ] {}", "<!-- `*_".repeat(200_000));

@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 
 use self::plan::Plan;
 use self::roadmap::{Named, Names, PlanId, Roadmap, Shown, finished_id, normal, order};
-use super::graph::{chain, cycles, sequence};
+use super::graph::{CYCLE, drop_cycles, sequence};
 use super::{Draft, DraftTask, FileProblem, Note};
 
 /// How many plans there may be: all of one phase may wait for all of another.
@@ -43,13 +43,13 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
     sort(&mut plans, &roadmap);
     let names = Names::of(&plans, &files.finished, &roadmap);
     let mut notes = Vec::new();
-    let waits = waits(&plans, &names, &mut notes, &mut problems);
+    let waits = waits(&plans, &names, &mut notes);
     if !problems.is_empty() {
         problems.sort();
         return Err(problems);
     }
     if let (Some((line, what)), Some((path, _))) = (&roadmap.unclosed, &files.roadmap) {
-        notes.push(Note::new(*line, format!("{path}: {what}.")));
+        notes.push(Note::in_file(path, *line, what.clone()));
     }
     if plans.is_empty() {
         notes.push(Note::new(0, "There are no plan files."));
@@ -60,21 +60,18 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
         let done = plan.is_complete || names.is_done(&plan.id.name);
         let phase = plan.id.phase.as_deref().map(normal);
         if phase.is_some_and(|phase| roadmap.ticked_phases.contains(&phase)) && !done {
-            let text =
-                format!("{}: its phase is checked off in the roadmap, but the plan is not done.", plan.path);
-            notes.push(Note::new(plan.task.line, text));
+            let text = "its phase is checked off in the roadmap, but the plan is not done";
+            notes.push(Note::in_file(&plan.path, plan.task.line, text));
         }
         let after = waits.into_iter().map(|at| ids[at].clone()).collect();
         let listed = roadmap.plans.get(&normal(&plan.id.name));
         let own = Some(plan.task.title.clone()).filter(|title| !title.is_empty());
         let title = own.or_else(|| listed.and_then(|entry| entry.title.clone())).or(plan.heading.clone());
-        if !done {
-            let text = format!(
-                "{}: this checkbox is part of the plan's text, and Ralph does not tick it.",
-                plan.path
-            );
-            notes.extend(plan.open_boxes.iter().map(|line| Note::new(*line, text.clone())));
-        }
+        let why = match done {
+            true => "this plan is finished, but this checkbox in its text is open",
+            false => "this checkbox is part of the plan's text, which the agent gets; Ralph does not tick it",
+        };
+        notes.extend(plan.open_boxes.iter().map(|line| Note::in_file(&plan.path, *line, why)));
         add(plan, title, after, done, &mut tasks, &mut notes);
     }
     if let Some((path, _)) = &files.roadmap {
@@ -119,17 +116,15 @@ fn note_roadmap(path: &str, roadmap: &Roadmap, tasks: &[DraftTask], notes: &mut 
             },
             Shown::Other => "this checkbox is neither a phase nor a plan, and Ralph does not tick it",
         };
-        notes.push(Note::new(one.line, format!("{path}: {why}.")));
+        notes.push(Note::in_file(path, one.line, why));
     }
     for phase in roadmap.phases.iter().filter(|phase| !with_plans.contains(*phase)) {
         if let Some(line) = roadmap.lines.get(phase)
             && !roadmap.ticked_phases.contains(phase)
             && told.insert(phase)
         {
-            notes.push(Note::new(
-                *line,
-                format!("{path}: phase {phase} has no plans, so there is nothing to run for it."),
-            ));
+            let text = format!("phase {phase} has no plans, so there is nothing to run for it");
+            notes.push(Note::in_file(path, *line, text));
         }
     }
 }
@@ -208,15 +203,7 @@ fn read_plans(
 }
 
 /// For each plan the plans it waits for: those it names, then those of its place.
-fn waits(
-    plans: &[Plan],
-    names: &Names<'_>,
-    notes: &mut Vec<Note>,
-    problems: &mut Vec<FileProblem>,
-) -> Vec<Vec<usize>> {
-    let mut problem = |plan: &Plan, expected| {
-        problems.push(FileProblem { path: plan.path.clone(), line: plan.depends_on_line, expected });
-    };
+fn waits(plans: &[Plan], names: &Names<'_>, notes: &mut Vec<Note>) -> Vec<Vec<usize>> {
     let mut waits = Vec::with_capacity(plans.len());
     for plan in plans {
         let mut known = HashSet::new();
@@ -235,30 +222,22 @@ fn waits(
                 Named::Done => "is done and not in this directory",
                 Named::Unknown => "is not in this directory; Ralph ignores the dependency",
             };
-            let text = format!("{}: it depends on `{name}`, which {why}.", plan.path);
-            notes.push(Note::new(plan.depends_on_line, text));
+            let text = format!("it depends on `{name}`, which {why}");
+            notes.push(Note::in_file(&plan.path, plan.depends_on_line, text));
         }
         waits.push(all);
     }
-    for cycle in cycles(&waits) {
-        if let Some(at) = cycle.first() {
-            let expected = format!(
-                "these plans depend on each other in a cycle: {}; expected an order in which they can be done",
-                chain(cycle.iter().map(|at| plans[*at].id.name.as_str()))
-            );
-            problem(&plans[*at], expected);
-        }
+    for at in drop_cycles(&mut waits, plans.iter().map(|_| None)) {
+        notes.push(Note::in_file(&plans[at].path, plans[at].depends_on_line, CYCLE));
     }
-    if problems.is_empty() {
-        // What a plan names counts more than its place: the wave before does not hold it where that wave depends on it.
-        let sequence = sequence(&waits);
-        let mut ranks = vec![0; plans.len()];
-        sequence.iter().enumerate().for_each(|(rank, at)| ranks[*at] = rank);
-        for (at, by_place) in waits_by_place(plans).into_iter().enumerate() {
-            let known: HashSet<usize> = waits[at].iter().copied().collect();
-            let is_before = |other: &usize| ranks[*other] < ranks[at] && !known.contains(other);
-            waits[at].extend(by_place.into_iter().filter(is_before));
-        }
+    // What a plan names counts more than its place: the wave before does not hold it where that wave depends on it.
+    let sequence = sequence(&waits);
+    let mut ranks = vec![0; plans.len()];
+    sequence.iter().enumerate().for_each(|(rank, at)| ranks[*at] = rank);
+    for (at, by_place) in waits_by_place(plans).into_iter().enumerate() {
+        let known: HashSet<usize> = waits[at].iter().copied().collect();
+        let is_before = |other: &usize| ranks[*other] < ranks[at] && !known.contains(other);
+        waits[at].extend(by_place.into_iter().filter(is_before));
     }
     waits
 }
@@ -284,9 +263,9 @@ fn add(
     });
     for (at, step) in plan.steps.into_iter().enumerate() {
         let part = format!("{name}/{}", at + 1);
-        for note in &step.notes {
-            let text = format!("{}: task {part}: {note}.", plan.path);
-            notes.push(Note::new(step.task.line, text));
+        // Of what is finished nobody needs to know.
+        for note in step.notes.iter().filter(|_| !done) {
+            notes.push(Note::in_file(&plan.path, step.task.line, note));
         }
         tasks.push(DraftTask {
             name: part.clone(),

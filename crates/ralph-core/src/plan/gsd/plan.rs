@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::check::{checks, runnable};
-use super::super::command::{CanRun, Directory, all_of};
+use super::super::check::{NO_COMMAND, checks, runnable};
+use super::super::command::{CanRun, Directory, all_of, first_word};
 use super::super::text::{block, label, one_line, paragraphs, paths};
 use super::super::{DraftTask, Problem};
 use super::markup::{Element, Entry, Frontmatter, Tags};
@@ -183,9 +183,11 @@ impl Step {
         }
         let check = Check::of(&content("verify"), can_run);
         if !check.words.is_empty() {
+            let why = check.why.filter(|why| *why != NO_COMMAND);
+            let why = why.unwrap_or("it is not a command");
             notes.push(match check.command {
-                None => "its check is not a command, so the task has no gate".to_owned(),
-                Some(_) => "a part of its check is not a command, so the gate does not include it".to_owned(),
+                None => format!("its check is no gate ({why}), so the task has none"),
+                Some(_) => format!("the gate does not include a part of its check ({why})"),
             });
         }
         let done = [content("done"), content("acceptance_criteria"), check.words];
@@ -307,20 +309,26 @@ fn files(content: &str) -> Vec<String> {
 struct Check {
     command: Option<String>,
     words: String,
+    /// Why a command of it is no gate.
+    why: Option<&'static str>,
 }
 
 impl Check {
     fn of(content: &str, can_run: CanRun<'_>) -> Self {
         let mut commands = Vec::new();
         let mut words = String::new();
+        let mut why = None;
         let mut rest = content;
         while let Some((before, after)) = rest.split_once("<automated>")
             && let Some((command, after)) = after.split_once("</automated>")
         {
             words.push_str(before);
-            match automated(command) {
-                Some(command) => commands.push(command),
-                None => words.push_str(command),
+            match automated(command, can_run) {
+                Ok(command) => commands.push(command),
+                Err(reason) => {
+                    words.push_str(command);
+                    why = why.or(Some(reason));
+                }
             }
             rest = after;
         }
@@ -332,20 +340,21 @@ impl Check {
         }
         let words = block(&words);
         if let Some(command) = all_of(&commands, Directory::Own) {
-            return Self { command: Some(command), words };
+            return Self { command: Some(command), words, why };
         }
         let (commands, others) = checks(&words, can_run);
         let words = if commands.is_empty() { words } else { others.join("\n") };
-        Self { command: all_of(&commands, Directory::Own), words }
+        Self { command: all_of(&commands, Directory::Own), words, why }
     }
 }
 
-/// A command that its author calls automated, unless it only says that one is missing.
-fn automated(content: &str) -> Option<String> {
+/// A command that its author calls automated, or why it is none.
+fn automated(content: &str, can_run: CanRun<'_>) -> Result<String, &'static str> {
     let command = block(content);
     let command = code_only(&command).unwrap_or(&command);
-    if command.starts_with("MISSING") || command.is_empty() || runnable(command).is_err() {
-        return None;
+    let is_name = |word: &str| word.starts_with(|c: char| c.is_ascii_uppercase()) && !can_run(word);
+    if command.is_empty() || first_word(command).is_some_and(is_name) {
+        return Err(NO_COMMAND);
     }
     // Some authors write `&amp;&amp;`, since it looks like XML. The ampersand last, so that nothing is undone twice.
     let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
@@ -353,8 +362,9 @@ fn automated(content: &str) -> Option<String> {
     for (entity, mark) in entities {
         command = command.replace(entity, mark);
     }
+    let command = runnable(&command, can_run)?;
     // Several lines fail where one of them does.
-    Some(match command.contains('\n') {
+    Ok(match command.contains('\n') {
         true => format!("set -e\n{command}"),
         false => command,
     })

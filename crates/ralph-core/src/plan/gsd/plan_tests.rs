@@ -89,7 +89,7 @@ proptest! {
 }
 
 fn check(content: &str) -> (Option<String>, String) {
-    let Check { command, words } = Check::of(content, &|word| word == "npm");
+    let Check { command, words, .. } = Check::of(content, &|word| word == "npm");
     (command, words)
 }
 

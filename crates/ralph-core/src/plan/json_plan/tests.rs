@@ -1,6 +1,7 @@
 //! Whole files, and what holds for any file.
 
 use super::{format_of, mark};
+use crate::plan::graph::CYCLE;
 use crate::plan::{Draft, DraftTask, Format, Problem};
 use proptest::prelude::*;
 
@@ -124,9 +125,9 @@ fn names_that_are_used_twice_or_are_no_keys_are_told() {
     let told: Vec<usize> = draft.notes.iter().map(|note| note.line).collect();
     assert_eq!(told, [1, 2, 3]);
     let again = "[{\"id\": \"b\", \"title\": \"x\",\n\"dependsOn\": [\"c\"]}]";
-    let found = problems(again);
-    assert_eq!(found[0].0, 2);
-    assert!(found[0].1.contains("`c`"));
+    let draft = read(again).unwrap();
+    assert_eq!(draft.tasks[0].after, [""; 0]);
+    assert!(draft.notes.iter().any(|note| note.line == 2 && note.text.contains("`c`")), "{:?}", draft.notes);
 }
 
 #[test]
@@ -253,8 +254,8 @@ fn commands_of_criteria_are_gates_and_prose_is_none() {
         {\"text\": \"U\", \"testCommand\": \"test -f a\"},\n\
         {\"text\": \"V\", \"testCommand\": \"Manual: look at it\"}]}]}";
     let draft = read_as(Format::Prd, file);
-    assert_eq!(draft.tasks[0].verify.as_deref(), Some("(\nnpm test || true\n) && test -f a"));
-    assert_eq!(draft.notes[0].line, 4);
+    assert_eq!(draft.tasks[0].verify.as_deref(), Some("test -f a"));
+    assert_eq!(draft.notes.iter().map(|note| note.line).collect::<Vec<_>>(), [2, 4]);
     assert_eq!(draft.tasks[0].done_when.as_deref(), Some("T; U; V"));
     let checked = file.replace("\"text\": \"T\"", "\"text\": \"T\", \"passes\": false");
     let done = mark(Format::Prd, &checked, &[("a", true)]);
@@ -274,13 +275,27 @@ fn every_mark_of_a_task_is_set_in_the_files_own_words() {
 }
 
 #[test]
-fn cycles_are_problems() {
+fn a_missing_comma_and_an_open_part_of_a_finished_task_are_told() {
+    let file = "[{\"id\": \"a\", \"title\": \"x\", \"passes\": true, \"subtasks\": [\n\
+        {\"id\": \"b\", \"title\": \"y\" \"passes\": false},]}]";
+    let draft = read(file).unwrap();
+    let told: Vec<_> = draft.notes.iter().map(|note| (note.line, note.text.as_str())).collect();
+    assert!(told[0].0 == 2 && told[0].1.ends_with("Ralph reads it anyway"), "{told:?}");
+    assert_eq!(told[1], (2, "the task above it is checked, so Ralph skips this one"));
+    assert_eq!(mark(Format::Prd, file, &[("b", true)]), file.replace("false", "true"));
+    assert!(read("[{\"id\": }]").is_err());
+}
+
+#[test]
+fn of_cycles_the_later_task_waits() {
     let file = "[{\"id\": \"a\", \"title\": \"x\",\n\"dependsOn\": [\"b\"]},\n\
         {\"id\": \"b\", \"title\": \"x\", \"dependsOn\": [\"a\"]},\n\
         {\"id\": \"c\", \"title\": \"x\", \"dependsOn\": \"c\"}]";
-    let found = problems(file);
-    assert_eq!((found[0].0, found[1].0, found.len()), (2, 4, 2));
-    assert!(found[0].1.contains("a → b → a"));
+    let draft = read(file).unwrap();
+    let after: Vec<_> = draft.tasks.iter().map(|task| task.after.join(" ")).collect();
+    assert_eq!(after, ["", "a", ""]);
+    let told = draft.notes.iter().filter(|note| note.text == CYCLE);
+    assert_eq!(told.map(|note| note.line).collect::<Vec<_>>(), [1, 4]);
 }
 
 #[test]
@@ -291,7 +306,8 @@ fn large_files_take_linear_time() {
             format!("{{\"id\": \"s{at}\", \"title\": \"x\", \"dependsOn\": [\"s{}\"]}}", (at + 1) % 20_000)
         })
         .collect();
-    assert_eq!(problems(&format!("[{}]", stories.join(",\n"))).len(), 1);
+    let draft = read(&format!("[{}]", stories.join(",\n"))).unwrap();
+    assert_eq!(draft.notes.iter().filter(|note| note.text == CYCLE).count(), 1);
     assert!((crate::testing::cpu_time() - begun).as_secs() < 10);
 }
 

@@ -1,6 +1,6 @@
 //! The gate of a task: what its `Verify` makes of a command.
 
-use super::super::check::{NO_COMMAND, check, script_line};
+use super::super::check::{NO_COMMAND, check, runnable, script_line};
 use super::super::command::{CanRun, Directory, all_of, is_command};
 use super::fields::{Entry, is_nothing, without_marker};
 use crate::markdown::{list_item, spans};
@@ -54,7 +54,10 @@ impl Gate {
             }
         }
         if let Some(script) = script {
-            return self.commands.push(script);
+            return match runnable(&script, can_run) {
+                Ok(script) => self.commands.push(script),
+                Err(why) => self.left_out.push((script, why)),
+            };
         }
         for text in below.into_iter().filter(|text| !is_nothing(text)) {
             match check(&text, can_run) {

@@ -11,10 +11,9 @@ mod gate;
 mod order;
 
 use self::fields::Fields;
-pub(super) use self::order::CYCLE;
 use self::order::Order;
 use super::command::CanRun;
-use super::outline::{Dialect, Item, Outline, note_open_parts, title_of};
+use super::outline::{Dialect, Item, Outline, title_of};
 use super::{Draft, DraftTask, Note, Problem};
 use crate::text::Pattern;
 
@@ -68,9 +67,9 @@ impl<'a> Spec<'a> {
             task.after = place.after.into_iter().map(name).collect();
             task.fix_of = place.fix_of.map(name);
         }
-        note_open_parts(&tasks, items, &mut notes);
-        notes.sort_by_key(|note| note.line);
-        Ok(Draft { tasks, notes })
+        let mut draft = Draft { tasks, notes };
+        draft.note_open_parts();
+        Ok(draft)
     }
 
     fn fields(&self, item: &Item<'a>, can_run: CanRun<'_>) -> Fields {

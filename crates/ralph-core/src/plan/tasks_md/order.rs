@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Words;
 use crate::plan::Note;
-use crate::plan::graph::{cycles, sequence};
+use crate::plan::graph::{CYCLE, cycles, drop_cycles, sequence, with_parts};
 use crate::plan::key::item_key;
 use crate::plan::outline::Item;
 use crate::text::Pattern;
@@ -22,10 +22,6 @@ pub(super) struct Order<'o, 'a> {
     /// For each task those that its author says it depends on.
     depends: Vec<Vec<usize>>,
 }
-
-/// What is noted at a task whose dependencies were left out.
-pub(in crate::plan) const CYCLE: &str =
-    "this task and another one depend on each other; Ralph goes by their order";
 
 /// What the order of tasks depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,7 +97,7 @@ impl<'o, 'a> Order<'o, 'a> {
     /// For each task what it waits for.
     pub(super) fn places(mut self, notes: &mut Vec<Note>) -> Vec<Place> {
         let fix_of = self.fixes(notes);
-        self.refuse_cycles(notes);
+        self.drop_cycles(notes);
         let mut waits = self.by_order(&fix_of);
         for (at, depends) in self.depends.iter().enumerate().filter(|(_, depends)| !depends.is_empty()) {
             let mut known: HashSet<usize> = waits[at].iter().copied().collect();
@@ -138,17 +134,8 @@ impl<'o, 'a> Order<'o, 'a> {
         fix_of
     }
 
-    /// For each task what it waits for whatever the order: what its author names, also for the task it is a part of, and its parts.
-    fn edges(&self) -> Vec<Vec<usize>> {
-        let mut edges = self.depends.clone();
-        for (at, item) in self.items.iter().enumerate() {
-            item.parent.into_iter().for_each(|parent| edges[parent].push(at));
-        }
-        edges
-    }
-
     /// Leaves out dependencies that could never be met. A part waits for what its whole waits for.
-    fn refuse_cycles(&mut self, notes: &mut Vec<Note>) {
+    fn drop_cycles(&mut self, notes: &mut Vec<Note>) {
         if self.depends.iter().all(Vec::is_empty) {
             return;
         }
@@ -158,24 +145,9 @@ impl<'o, 'a> Order<'o, 'a> {
                 self.depends[at].extend(of_whole);
             }
         }
-        for round in 0..8 {
-            let found = cycles(&self.edges());
-            if found.is_empty() {
-                return;
-            }
-            for cycle in found {
-                let cycle: HashSet<usize> = cycle.into_iter().collect();
-                for at in &cycle {
-                    let count = self.depends[*at].len();
-                    // What is still circular after some rounds is not worth more.
-                    self.depends[*at].retain(|other| !cycle.contains(other) && round < 7);
-                    if self.depends[*at].len() < count {
-                        notes.push(Note::new(self.items[*at].mark.line + 1, CYCLE));
-                    }
-                }
-            }
+        for at in drop_cycles(&mut self.depends, self.items.iter().map(|item| item.parent)) {
+            notes.push(Note::new(self.items[at].mark.line + 1, CYCLE));
         }
-        self.depends.iter_mut().for_each(Vec::clear);
     }
 
     /// Each task waits for the group before its own. Fixes have no place in this order, and wholes are done with their parts. Nothing waits
@@ -189,8 +161,9 @@ impl<'o, 'a> Order<'o, 'a> {
         let mut before = Vec::new();
         let mut group: Vec<usize> = Vec::new();
         let mut group_phase = None;
+        let parents: Vec<_> = self.items.iter().map(|item| item.parent).collect();
         let in_order = |at: &usize| fix_of[*at].is_none() && !is_whole[*at];
-        for at in sequence(&self.edges()).into_iter().filter(in_order) {
+        for at in sequence(&with_parts(&self.depends, &parents)).into_iter().filter(in_order) {
             let item = &self.items[at];
             if item.is_optional {
                 let is_around = |other: &usize| self.is_within(at, *other);

@@ -62,7 +62,7 @@ fn a_plan_is_changed_in_words() {
 
 #[test]
 fn a_plan_is_edited_and_checked_again() {
-    // A good edit is taken as it is; a bad one goes to the agent with what the check found, and no word of it is lost.
+    // An edited plan is shown again. What the check finds in it goes to the agent only where the person wants that.
     let fixed = PLAN.replace("Write the page", "Fixed page");
     for (script, asked_again) in [
         ("sed -i 's/Write the page/Edited page/' \"$1\"", None),
@@ -73,8 +73,11 @@ fn a_plan_is_edited_and_checked_again() {
         project.write("edit.sh", script);
         project.set_env("EDITOR", "sh edit.sh");
         let (title, lines) = match asked_again {
-            None => ("Edited page", &[(QUESTION, "e")][..]),
-            Some(_) => ("Fixed page", &[(QUESTION, "e"), ("Fixed page", ""), (QUESTION, "a")][..]),
+            None => ("Edited page", &[(QUESTION, "e"), ("Edited page", ""), (QUESTION, "a")][..]),
+            Some(reason) => (
+                "Fixed page",
+                &[(QUESTION, "e"), (reason, ""), ("[f]ix", "f"), ("Fixed page", ""), (QUESTION, "a")][..],
+            ),
         };
         let (rest, code) = plan(&project, &[], lines);
         assert_eq!(code, 0, "{script}: {rest}");
@@ -85,6 +88,18 @@ fn a_plan_is_edited_and_checked_again() {
             assert!(asked.contains("edited by hand") && asked.contains(reason), "{script}: {asked}");
         }
     }
+}
+
+#[test]
+fn a_person_may_accept_what_the_check_finds_fault_with() {
+    let mut project = project(&[PLAN]);
+    project.write("edit.sh", "sed -i 's/test -f page.txt/true/' \"$1\"");
+    project.set_env("EDITOR", "sh edit.sh");
+    let (rest, code) =
+        plan(&project, &[], &[(QUESTION, "e"), ("passes already", ""), ("[a]ccept as it is", "a")]);
+    assert_eq!(code, 0, "{rest}");
+    assert_eq!(project.task("1.2")["verify"], "true");
+    assert_eq!(sessions(&project), ["plan 1 done"]);
 }
 
 #[test]

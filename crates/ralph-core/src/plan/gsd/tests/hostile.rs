@@ -27,7 +27,7 @@ fn large_files_take_linear_time() {
     let plans = (1..60).map(|at| file(&format!("01-{at}-PLAN.md"), "wave: 1", "<objective>a</objective>"));
     let plans = plans.chain([file("02-01-PLAN.md", &front, "<objective>a</objective>")]);
     let found = read(&GsdFiles { plans: plans.collect(), ..GsdFiles::default() }, &|_| true);
-    assert_eq!(found.map_err(|problems| problems.len()).unwrap_err() % 10_000, 1);
+    assert_eq!(found.unwrap().notes.len() % 10_000, 1);
     assert!((crate::testing::cpu_time() - begun).as_secs() < 40);
 }
 
