@@ -48,8 +48,8 @@ impl FileProtection {
     pub(super) fn keep(&mut self, run: &mut RunContext<'_>, git: Option<&Git>, claimed: &Claimed) -> Result {
         let task = &claimed.task;
         let settings = &run.settings.gate;
-        let own_gate = task.verify.as_ref().or(settings.verify.as_ref()).filter(|_| settings.enabled);
-        let gates: Vec<&str> = own_gate.into_iter().map(String::as_str).collect();
+        let gates = settings.gates(task);
+        let gates: Vec<&str> = gates.iter().map(|gate| gate.command.as_str()).collect();
         self.rules = protection(run.store, task, &settings.protect, &gates, run.work_tree)?;
         self.kept = ProtectedFiles::default();
         if self.rules.is_empty() {

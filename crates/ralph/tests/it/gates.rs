@@ -27,7 +27,7 @@ fn git_tells_what_an_attempt_did() {
     let project = Project::with_git();
     project.agent(&format!(
         "case $RALPH_TASK_KEY in
-           idle) ;;
+           idle) echo '<no-change-needed>it is idle</no-change-needed>';;
            cheat) echo exit 0 > check.sh;;
            new) echo x > new.txt;;
            commit) echo x > x.txt; git add x.txt; git -c user.name=t -c user.email=t@localhost commit -qm x;;
