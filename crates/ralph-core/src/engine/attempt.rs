@@ -16,7 +16,9 @@ use super::team::Unavailable;
 use super::work_tree::TreeBefore;
 use crate::agent::{AttemptLog, Ending, Stop};
 use crate::capture;
-use crate::decide::{Outage, claims_done, fewer_tests, only_signal_missing, verdict, verification};
+use crate::decide::{
+    Outage, claims_done, fewer_tests, gave_no_signal, only_signal_missing, verdict, verification,
+};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::evidence::{CommitFailure, Evidence, GateResult, Integrity, Session, Verdict};
 use crate::exit::RunExit;
@@ -198,7 +200,7 @@ impl Run<'_> {
                 self.gates.run_after_agent(run, page, claimed, &session, before)?
             }
         };
-        let patch = match claims_done(&session) {
+        let patch = match claims_done(&session) || gave_no_signal(&session) {
             true => self.tree.patch(run, &begun.tree, git.files_changed.as_deref().unwrap_or_default()),
             false => None,
         };
