@@ -380,6 +380,11 @@ impl Settings {
         }
     }
 
+    /// The agent that reviews.
+    pub fn reviewer(&self) -> &str {
+        self.review.agent.as_deref().filter(|name| !name.is_empty()).unwrap_or(self.agent())
+    }
+
     /// The agents that runs use: the main agent, then its fallbacks in order.
     pub fn team(&self) -> Vec<&str> {
         let first = self.agent();
@@ -411,7 +416,8 @@ mod tests {
     fn read(settings: &Settings) -> String {
         let run = run_settings(settings, Scope::All, &Args::default());
         let planning = crate::commands::plan::limits(settings);
-        format!("{run:?} {:?} {} {planning:?}", settings.team(), crate::notify::described(settings))
+        let (team, reviewer) = (settings.team(), settings.reviewer());
+        format!("{run:?} {team:?} {reviewer} {} {planning:?}", crate::notify::described(settings))
     }
 
     #[test]
