@@ -255,7 +255,8 @@ fn gate_error(gate: &GateRecord, verdict: &Verdict) -> String {
 
 /// An error without what Ralph adds about the check that printed it.
 pub fn bare_error(why_it_failed: &str) -> &str {
-    let added = [" (the gate `".to_owned(), format!(" ({NOT_COMMITTED}")];
+    let added =
+        [" (the gate `".to_owned(), " (the project's gate `".to_owned(), format!(" ({NOT_COMMITTED}")];
     let end = added.iter().filter_map(|added| why_it_failed.find(added)).min();
     why_it_failed.get(..end.unwrap_or(why_it_failed.len())).unwrap_or(why_it_failed)
 }

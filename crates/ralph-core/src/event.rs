@@ -7,8 +7,8 @@ use crate::analysis::Analysis;
 use crate::decide::{Budget, Meter};
 use crate::hooks::HookPoint;
 use crate::model::{
-    Attempt, Cost, ErrorType, GateOutcome, Key, LearningId, ModelChoice, Outcome, ReviewVerdict, RunId,
-    Status, Task, TaskId, Timestamp,
+    Attempt, Cost, ErrorType, GateOf, GateOutcome, Key, LearningId, ModelChoice, Outcome, ReviewVerdict,
+    RunId, Status, Task, TaskId, Timestamp, Verification,
 };
 use crate::store::{Merged, PlanCounts};
 
@@ -85,6 +85,9 @@ pub enum EventKind {
         /// Whether the run was told to run no gates.
         #[serde(default)]
         gates_off: bool,
+        /// The names of the first open tasks whose gate passed before any work.
+        #[serde(default)]
+        already_green: Vec<String>,
     },
     /// A try whose process died was found and recorded.
     LostFound {
@@ -126,6 +129,11 @@ pub enum EventKind {
         #[serde(flatten)]
         task: TaskRef,
         outcome: GateOutcome,
+        #[serde(default)]
+        of: GateOf,
+        /// Whether it ran before the task's first attempt, to see what it says without the task's work.
+        #[serde(default)]
+        baseline: bool,
         /// It failed first and passed when run again.
         flaky: bool,
         /// How long all runs took.
@@ -377,6 +385,9 @@ pub struct AttemptFinished {
     /// Whether it is done and its gate passed.
     #[serde(default)]
     pub verified: bool,
+    /// What the word done rests on.
+    #[serde(default)]
+    pub verification: Verification,
     pub reason: Option<String>,
 }
 
@@ -414,6 +425,7 @@ impl AttemptFinished {
             learnt: learned,
             status,
             verified: attempt.verified,
+            verification: attempt.verification,
             reason,
         }
     }

@@ -2,9 +2,7 @@
 
 use crate::agent::{AgentReport, Stop};
 use crate::gate::Tampered;
-use crate::model::{
-    ErrorType, FailureClass, GateOutcome, GateRecord, GitRecord, Outcome, Review, ReviewVerdict,
-};
+use crate::model::{ErrorType, FailureClass, GateRecord, GitRecord, Outcome, Review, ReviewVerdict};
 use crate::signals::Signals;
 use crate::text::few;
 
@@ -22,8 +20,12 @@ pub struct Session {
 #[derive(Clone, Debug)]
 pub struct Evidence {
     pub session: Session,
-    /// None where there is no gate, it is switched off, or the attempt gave no reason to run it.
+    /// The task's gate. None where there is no gate, it is switched off, or the attempt gave no reason to run it.
     pub gate: Option<GateResult>,
+    /// The project's gate, which runs where the task's passed or there is none.
+    pub project_gate: Option<GateResult>,
+    /// Whether gates were meant to run, had there been one.
+    pub gates_on: bool,
     pub git: GitRecord,
     /// Whether a gate that passes stands for a signal that was forgotten: the settings say so, and it did not pass before
     /// the attempt.
@@ -91,15 +93,34 @@ impl Integrity {
 }
 
 impl Evidence {
-    pub fn gate_record(&self) -> Option<&GateRecord> {
+    /// The gate that decides: the task's, unless the project's speaks against the attempt or is the only one. A gate
+    /// that fails as it did before the task decides nothing.
+    pub fn deciding_gate(&self) -> Option<&GateResult> {
+        let decides = |result: &&GateResult| !matches!(result, GateResult::Ran(record) if record.excused);
+        let project = self.project_gate.as_ref().filter(decides);
+        let agrees = |result: &GateResult| matches!(result, GateResult::Ran(record) if record.passed());
         match &self.gate {
-            Some(GateResult::Ran(record)) => Some(record),
-            _ => None,
+            Some(gate) => project.filter(|project| !agrees(project)).or(Some(gate)),
+            None => project,
         }
     }
 
+    pub fn gate_record(&self) -> Option<&GateRecord> {
+        self.deciding_gate().and_then(GateResult::record)
+    }
+
     pub fn gate_passed(&self) -> bool {
-        self.gate_record().is_some_and(|gate| gate.outcome == GateOutcome::Passed)
+        self.gate_record().is_some_and(GateRecord::passed)
+    }
+
+    /// Every gate that ran, in that order.
+    pub fn gates(&self) -> impl Iterator<Item = &GateRecord> {
+        [&self.gate, &self.project_gate].into_iter().flatten().filter_map(GateResult::record)
+    }
+
+    /// Whether the attempt changed no file, as far as git can tell.
+    pub fn changed_nothing(&self) -> bool {
+        self.git.files_changed.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// The check that decided: a refused commit, else the gate.
@@ -119,6 +140,15 @@ pub enum GateResult {
     Interrupted,
     /// Its shell could not be started, for this reason.
     NotStarted(String),
+}
+
+impl GateResult {
+    pub fn record(&self) -> Option<&GateRecord> {
+        match self {
+            Self::Ran(record) => Some(record),
+            Self::Interrupted | Self::NotStarted(_) => None,
+        }
+    }
 }
 
 /// Why the work of a done task is not where it belongs: on its branch, in a commit.

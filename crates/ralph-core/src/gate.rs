@@ -7,16 +7,16 @@ mod protected_files;
 mod script;
 mod weakened;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::agent::{
     self, BoundedText, Exit, Guard, Interrupt, Launch, ProcessLimits, SpawnError, Stop, Stream, Watch,
 };
 use crate::diagnose::Reader;
 pub use crate::evidence::GateResult;
-use crate::model::{GateOutcome, GateRecord};
+use crate::model::{BaselineRun, GateOf, GateOutcome, GateRecord};
 use crate::text;
 use crate::which;
 use broken::Exited;
@@ -31,6 +31,8 @@ pub const PIPE_SHELL: &str = "bash";
 
 /// How much of the end of the gate's output is stored.
 const TAIL: usize = 8 * 1024;
+/// How many tests of one kind are named in what is stored.
+pub const MOST_TESTS: usize = 50;
 /// How much of it is kept until secrets are masked, so that none is cut in two.
 const KEPT: usize = 64 * 1024;
 
@@ -41,7 +43,9 @@ pub struct Gate<'a> {
     pub env: Vec<(String, std::ffi::OsString)>,
     pub timeout: Duration,
     pub grace: Duration,
-    pub retries: u32,
+    /// How often it is run again where it fails, if it takes less than `rerun_below`.
+    pub rerun: u32,
+    pub rerun_below: Duration,
     /// The texts of its task: a missing path that they name is for the task to write.
     pub task_texts: Vec<String>,
 }
@@ -55,17 +59,26 @@ pub fn run(
     look_on: &mut dyn FnMut(GateProgress),
 ) -> Result<GateResult, SpawnError> {
     let mut run = 1;
+    let first_started = Instant::now();
+    let mut failed: BTreeSet<String> = BTreeSet::new();
     loop {
         look_on(GateProgress::Started { run });
+        let started = Instant::now();
         let Some(mut record) = once(gate, guard.as_deref_mut(), interrupt, look_on)? else {
             return Ok(GateResult::Interrupted);
         };
         let guard_lost = guard.as_deref_mut().is_some_and(Guard::is_lost);
         let settled = matches!(record.outcome, GateOutcome::Passed | GateOutcome::Broken);
-        if settled || run > gate.retries || guard_lost {
-            record.flaky = record.outcome == GateOutcome::Passed && run > 1;
+        let is_slow = started.elapsed() >= gate.rerun_below;
+        if settled || run > gate.rerun || is_slow || guard_lost {
+            record.flaky = record.passed() && run > 1;
+            if record.flaky {
+                record.flaky_tests = failed.into_iter().take(MOST_TESTS).collect();
+            }
+            record.duration_ms = u64::try_from(first_started.elapsed().as_millis()).unwrap_or(u64::MAX);
             return Ok(GateResult::Ran(record));
         }
+        failed.extend(record.diagnosis.failing().iter().cloned());
         run += 1;
     }
 }
@@ -105,6 +118,10 @@ fn once(
     let end = output.end.into_text();
     let end = text::mask_secrets(&end);
     let mut fix = None;
+    let exit_code = match (&ended.stop, &ended.exit) {
+        (Stop::Exited | Stop::Budget, Exit::Code(code)) => Some(*code),
+        _ => None,
+    };
     let (outcome, how) = match (ended.stop, ended.exit) {
         (Stop::Interrupted, _) => return Ok(None),
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
@@ -142,6 +159,7 @@ fn once(
         diagnosis: Box::new(output.reader.finish().of_gate(gate.command)),
         output_tail: end_of(end.trim(), TAIL).to_owned(),
         fix,
+        exit_code,
         ..GateRecord::new(gate.command, outcome, &how)
     }))
 }
@@ -150,10 +168,17 @@ impl GateRecord {
     /// A gate of which nothing else is known.
     pub(crate) fn new(command: &str, outcome: GateOutcome, ended: &str) -> Self {
         Self {
+            of: GateOf::default(),
             command: text::code_line(command, 80),
             outcome,
+            exit_code: None,
+            duration_ms: 0,
             ended: ended.to_owned(),
             flaky: false,
+            flaky_tests: Vec::new(),
+            baseline: BaselineRun::default(),
+            regressions: Vec::new(),
+            excused: false,
             diagnosis: Box::default(),
             output_tail: String::new(),
             fix: None,
@@ -250,14 +275,15 @@ pub fn every_line_counts(script: String) -> String {
 mod tests {
     use super::*;
 
-    fn gate<'a>(command: &'a str, dir: &'a Path, retries: u32) -> Gate<'a> {
+    fn gate<'a>(command: &'a str, dir: &'a Path, rerun: u32) -> Gate<'a> {
         Gate {
             command,
             dir,
             env: Vec::new(),
             timeout: Duration::from_secs(20),
             grace: Duration::from_millis(200),
-            retries,
+            rerun,
+            rerun_below: Duration::from_secs(20),
             task_texts: Vec::new(),
         }
     }
@@ -375,6 +401,12 @@ mod tests {
         let second = record(&gate(flaky, dir.path(), 1));
         assert_eq!((second.outcome, second.flaky), (GateOutcome::Passed, false));
         assert_eq!(record(&gate("false", dir.path(), 2)).outcome, GateOutcome::Failed);
+        let seen_twice = "test -f a || { touch a; echo FAILED x.py::t; exit 1; }";
+        assert_eq!(record(&gate(seen_twice, dir.path(), 1)).flaky_tests, ["x.py::t"]);
+        // One that is slow is not run again.
+        let slow =
+            Gate { rerun_below: Duration::ZERO, ..gate("test -f b || { touch b; exit 1; }", dir.path(), 1) };
+        assert_eq!(record(&slow).outcome, GateOutcome::Failed);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use self::edit::Name;
 pub use self::load::{PREFIX, nearest};
 use self::types::SettingType;
 pub use self::types::{
-    AgentsMd, AnySetting, Count, Kind, Patterns, Rollback, Secret, Setting, Source, WebhookUrl,
+    AgentsMd, AnySetting, BaselineWhen, Count, Kind, Patterns, Rollback, Secret, Setting, Source, WebhookUrl,
     parse_duration, shown_url,
 };
 use crate::command_error::CommandError;
@@ -45,6 +45,39 @@ impl Key {
             Some(_) => AGENT_FIELDS.iter().find(|key| key.name == name.key),
             None => KEYS.iter().find(|key| [key.section] == *name.table && key.name == name.key),
         }
+    }
+}
+
+/// A setting with a new name. The old one is accepted for one release.
+#[derive(Clone, Copy, Debug)]
+pub struct Renamed {
+    pub section: &'static str,
+    pub old: &'static str,
+    pub new: &'static str,
+    /// What a value of the old setting is called now.
+    values: &'static [(&'static str, &'static str)],
+}
+
+pub const RENAMED: &[Renamed] = &[
+    Renamed { section: "gate", old: "verify", new: "default", values: &[] },
+    Renamed { section: "gate", old: "retries", new: "rerun", values: &[] },
+    Renamed {
+        section: "gate",
+        old: "precheck",
+        new: "baseline",
+        values: &[("true", "first"), ("false", "off")],
+    },
+];
+
+impl Renamed {
+    /// What an old name stands for.
+    pub fn find(section: &str, old: &str) -> Option<&'static Self> {
+        RENAMED.iter().find(|renamed| (renamed.section, renamed.old) == (section, old))
+    }
+
+    pub fn value<'t>(&self, text: &'t str) -> &'t str {
+        let new = self.values.iter().find(|(old, _)| *old == text);
+        new.map_or(text, |(_, new)| *new)
     }
 }
 
@@ -204,13 +237,19 @@ settings! {
     }
     gate: GateSection {
         /// The gate for tasks that have none of their own.
-        verify: Option<String> = None,
+        default: Option<String> = None,
+        /// A gate for the whole project. It runs after the gate of every task, and a task that breaks it is not done.
+        always: Option<String> = None,
         /// Time limit of a gate or a commit. 0 means no limit.
         timeout: Duration = minutes(10),
-        /// How often to rerun a failing gate. If a rerun passes, the gate is recorded as flaky.
-        retries: u32 = 0,
-        /// Whether to run a task's gate before its first attempt.
-        precheck: bool = false,
+        /// When to run a task's gates without its work, to see what they say then: before its first attempt, or never.
+        baseline: BaselineWhen = BaselineWhen::First,
+        /// Time limit of such a run. Nothing is concluded from a gate that takes longer. 0 means no limit.
+        baseline_timeout: Duration = minutes(1),
+        /// How often to rerun a failing gate. If a rerun passes, the task is done and the gate is recorded as flaky.
+        rerun: u32 = 1,
+        /// Only gates that take less than this are rerun.
+        rerun_below: Duration = minutes(5),
         /// Files that attempts may not change, such as `tests/**`. Ralph puts them back before the gate runs.
         protect: Patterns = Patterns(Vec::new()),
         /// Whether a run refuses to start while a task in its scope has no gate.
@@ -341,6 +380,11 @@ impl Settings {
         }
     }
 
+    /// The agent that reviews.
+    pub fn reviewer(&self) -> &str {
+        self.review.agent.as_deref().filter(|name| !name.is_empty()).unwrap_or(self.agent())
+    }
+
     /// The agents that runs use: the main agent, then its fallbacks in order.
     pub fn team(&self) -> Vec<&str> {
         let first = self.agent();
@@ -372,7 +416,8 @@ mod tests {
     fn read(settings: &Settings) -> String {
         let run = run_settings(settings, Scope::All, &Args::default());
         let planning = crate::commands::plan::limits(settings);
-        format!("{run:?} {:?} {} {planning:?}", settings.team(), crate::notify::described(settings))
+        let (team, reviewer) = (settings.team(), settings.reviewer());
+        format!("{run:?} {team:?} {reviewer} {} {planning:?}", crate::notify::described(settings))
     }
 
     #[test]
@@ -404,7 +449,7 @@ mod tests {
             ("memory", "budget_chars max_learnings agents_md"),
             ("breaker", "threshold on_open cooldown"),
             ("recovery", "enabled max_fix_tasks_per_original max_fix_task_depth"),
-            ("gate", "verify timeout retries require"),
+            ("gate", "default always timeout baseline baseline_timeout rerun rerun_below require"),
             ("git", "commit rollback branch"),
         ] {
             for name in names.split_whitespace() {

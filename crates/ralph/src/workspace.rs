@@ -213,7 +213,8 @@ impl Workspace {
 
     /// Whether the project has a gate for tasks that have none of their own. Settings that cannot be read have none.
     pub fn has_project_gate(&self) -> bool {
-        self.settings().is_ok_and(|settings| settings.gate.verify.is_some())
+        self.settings()
+            .is_ok_and(|settings| settings.gate.default.is_some() || settings.gate.always.is_some())
     }
 
     pub fn has_active_run(&self) -> Result<bool, CommandError> {

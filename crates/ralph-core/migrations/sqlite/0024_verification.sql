@@ -40,11 +40,18 @@ UNION ALL SELECT 'failed', failed_tasks, 0, 0, 0 FROM totals
 UNION ALL SELECT 'blocked', blocked_tasks, 0, 0, 0 FROM totals
 UNION ALL SELECT 'skipped', skipped_tasks, 0, 0, 0 FROM totals;
 
--- What gates said of a commit with nothing changed on it, so that none is run twice on the same.
+-- What gates said before the first attempt on a task.
+CREATE TABLE task_baselines (
+    task_id TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+    command TEXT NOT NULL,
+    result  TEXT NOT NULL,
+    PRIMARY KEY (task_id, command)
+) WITHOUT ROWID;
+-- The same of a commit with nothing changed on it, so that no gate is run twice on one.
 CREATE TABLE gate_baselines (
     command    TEXT NOT NULL,
     commit_id  TEXT NOT NULL,
-    -- Where in the repository it ran, and in which surroundings.
+    -- The working tree.
     place      TEXT NOT NULL,
     ran_at     TEXT NOT NULL,
     result     TEXT NOT NULL,

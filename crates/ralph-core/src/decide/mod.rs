@@ -6,6 +6,7 @@ mod budget;
 mod escalation_tests;
 mod failure_trend;
 mod first_model;
+mod gates;
 mod model_choice;
 mod outlook;
 mod retry;
@@ -17,6 +18,7 @@ pub use adaptive_choice::{AdaptiveInputs, task_view};
 pub use budget::{Budget, Budgets, Meter, Spent, meters, rest_usd, task_meters};
 pub use failure_trend::{FailedAttempt, FailureTrend, Sign, failure_trend, stuck_advice};
 pub use first_model::RECENT_WINDOW;
+pub use gates::{baseline_of, compared, fewer_tests};
 pub use model_choice::{Decision, ModelQuestion, choose_model, is_planning, needs_experience};
 pub use outlook::{Blocker, HeldUp, Outlook, Waiter, covered, held_up, outlook, unmet_outside};
 pub use retry::{Availability, Outage, Turn, backoff, next_agent};
@@ -25,4 +27,4 @@ pub use verdict::{
     NOT_COMMITTED, claims_done, error_type_of, gave_no_signal, lost_verdict, only_signal_missing,
     parent_verdict, verdict,
 };
-pub use verification::verification;
+pub use verification::{of_gates, verification};

@@ -3,7 +3,7 @@
 use crate::agent::{Ending, Fault, Stop};
 use crate::diagnose::reports_error;
 use crate::evidence::{CommitFailure, Evidence, GateResult, ReviewResult, Session, Verdict};
-use crate::model::{ErrorType, GateOutcome, GateRecord, Outcome, Review, ReviewVerdict};
+use crate::model::{ErrorType, GateOf, GateOutcome, GateRecord, Outcome, Review, ReviewVerdict};
 use crate::signals::{Completion, Promise};
 use crate::text::{duration, few, mask_secrets, one_line};
 
@@ -14,6 +14,15 @@ const ENDING_CHARS: usize = 280;
 const REJECTION_CHARS: usize = 400;
 /// Protected files that a message names.
 const NAMED: usize = 5;
+
+/// How many tests that fail now and did not before are named.
+const NAMED_TESTS: usize = 3;
+/// How much of a reason for changing nothing is shown.
+const REASON_CHARS: usize = 200;
+
+/// What is said of an attempt that reported done and changed nothing.
+const NO_CHANGE: &str = "the agent reported done, but changed no file, and there is no gate; where nothing has to be changed, it \
+    must say why with `<no-change-needed>reason</no-change-needed>`";
 
 /// What is said of done work that git refused.
 pub const NOT_COMMITTED: &str = "the work could not be committed";
@@ -124,7 +133,7 @@ fn by_the_gate(evidence: &Evidence) -> Verdict {
     let says_done = signals.completion == Completion::Done;
     let no_signal = |rest: &str| plain(Outcome::NoSigil, &format!("{NO_SIGNAL}{rest}"));
     let done_but = |message: String| Verdict { message: Some(message), ..Verdict::done() };
-    let verdict = match &evidence.gate {
+    let verdict = match evidence.deciding_gate() {
         Some(GateResult::NotStarted(why)) => error(ErrorType::Spawn, &format!("cannot run the gate: {why}")),
         Some(GateResult::Interrupted) => {
             error(ErrorType::Interrupted, "interrupted while the gate was running")
@@ -148,6 +157,15 @@ fn by_the_gate(evidence: &Evidence) -> Verdict {
             Outcome::NoSigil,
             "the agent reported done, but wrote that it did not finish, and there is no gate",
         ),
+        None if evidence.gates_on && evidence.changed_nothing() && evidence.commit_failure.is_none() => {
+            match &signals.no_change_needed {
+                Some(reason) => done_but(format!(
+                    "nothing had to be changed: {}",
+                    one_line(&mask_secrets(reason), REASON_CHARS)
+                )),
+                None => plain(Outcome::NoSigil, NO_CHANGE),
+            }
+        }
         None => Verdict::done(),
     };
     let verdict = match &evidence.integrity.review {
@@ -192,7 +210,12 @@ fn with_tampering(verdict: Verdict, evidence: &Evidence) -> Verdict {
 }
 
 fn told(gate: &GateRecord) -> String {
-    format!("the gate `{}` {}", gate.command, gate.ended)
+    let whose = if gate.of == GateOf::Always { "the project's gate" } else { "the gate" };
+    let regressions = match gate.regressions.as_slice() {
+        [] => String::new(),
+        tests => format!("; failing now and not before: {}", few(tests, NAMED_TESTS)),
+    };
+    format!("{whose} `{}` {}{regressions}", gate.command, gate.ended)
 }
 
 /// The verdict on a parent whose children are done and whose own gate did not pass.
@@ -314,6 +337,8 @@ mod tests {
         Evidence {
             session: Session { stop, report: report.clone(), signals },
             gate,
+            project_gate: None,
+            gates_on: true,
             git: GitRecord::default(),
             accept_green: false,
             integrity: Integrity::default(),

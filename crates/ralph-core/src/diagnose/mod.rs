@@ -16,6 +16,7 @@ mod own_lines;
 mod reports;
 mod runners;
 pub(crate) mod shapes;
+mod test_counts;
 
 pub use causes::{Cause, ErrorKind};
 pub use compiler::CompilerError;
@@ -29,10 +30,12 @@ use messages::{Explanation, Messages};
 use reports::{Event, Report};
 use runners::Runners;
 use shapes::{files_in, marked};
+use test_counts::Tally;
 
 use std::sync::LazyLock;
 
 use crate::agent::BoundedText;
+use crate::model::TestCounts;
 use crate::text::{Pattern, cut_words, mask_secrets};
 
 /// So much of the beginning of an output is read whatever it says, so much of what follows where it tells of failures, and
@@ -62,6 +65,8 @@ pub struct Diagnosis {
     /// The failing tests with their own lines, in the order in which they were reported.
     pub failing_tests: Vec<FailingTest>,
     pub compiler_errors: Vec<CompilerError>,
+    /// How many tests there were, where a runner says so.
+    pub tests: Option<TestCounts>,
     /// The error line and those around it; where nothing tells of an error, the last lines.
     around: LineInContext,
     /// Whether anything in the output tells of an error, or there is only chatter.
@@ -98,6 +103,18 @@ impl Diagnosis {
             Some(line) if test.is_told_by(line) => Some(line.to_owned()),
             _ => Some(test.headline()),
         }
+    }
+
+    /// The tests that failed, by the names that stay the same from run to run.
+    pub fn failing(&self) -> &[String] {
+        self.fingerprint.as_ref().map_or(&[], |print| &print.failing)
+    }
+
+    /// The same without what it says of these tests.
+    pub fn without_tests(mut self, known: &[String]) -> Self {
+        let is_known = |test: &FailingTest| known.iter().any(|name| *name == test.name);
+        self.failing_tests.retain(|test| !is_known(test));
+        self
     }
 
     /// What the next attempt is to see, within this many characters: the failing tests with their own lines, else the
@@ -174,6 +191,7 @@ pub struct Reader {
     compiler: Compiler,
     messages: Messages,
     error_line: ErrorLine,
+    tally: Tally,
     /// What pytest explains in the lines that are being read.
     explanation: Option<Explanation>,
     /// What has come and was not read: the beginning of a block.
@@ -204,6 +222,7 @@ impl Reader {
 
     pub fn finish(mut self) -> Diagnosis {
         let pending = std::mem::take(&mut self.pending);
+        self.tally.block(&pending);
         if let Some(skipped) = self.skipped.take() {
             self.read(&skipped.into_text());
         }
@@ -234,6 +253,7 @@ impl Reader {
             error_line: around.as_ref().map(|told| told.line.clone()),
             failing_tests,
             compiler_errors,
+            tests: self.tally.finish(),
             around: around.unwrap_or(LineInContext { before: last_lines, ..LineInContext::default() }),
             has_evidence,
         }
@@ -247,6 +267,7 @@ impl Reader {
             None => self.pending.len(),
         };
         let block: Vec<u8> = self.pending.drain(..end).collect();
+        self.tally.block(&block);
         let tells = self.read_bytes < BEGIN_BYTES || tells_of_failure(&block);
         let has_room = self.read_bytes < BEGIN_BYTES + TELLING_BYTES;
         if (tells || self.goes_on) && has_room {

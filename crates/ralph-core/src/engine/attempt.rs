@@ -6,6 +6,7 @@ use super::agent_session::log_path;
 use super::agents_md_sync::WrittenBy;
 use super::attempt_record::{AttemptResult, add_session, begun as begun_record};
 use super::fix_tasks::attempts_used_up;
+use super::gate_runs::Baselines;
 use super::plan_sync::LogNews;
 use super::prompter::{Prompt, Prompter};
 use super::readiness::told_gate_fix;
@@ -15,7 +16,9 @@ use super::team::Unavailable;
 use super::work_tree::TreeBefore;
 use crate::agent::{AttemptLog, Ending, Stop};
 use crate::capture;
-use crate::decide::{Outage, claims_done, only_signal_missing, verdict, verification};
+use crate::decide::{
+    Outage, claims_done, fewer_tests, gave_no_signal, only_signal_missing, verdict, verification,
+};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::evidence::{CommitFailure, Evidence, GateResult, Integrity, Session, Verdict};
 use crate::exit::RunExit;
@@ -23,14 +26,14 @@ use crate::gate::weakened;
 use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
-use crate::model::{Attempt, ErrorType, FailureClass, GateOutcome, Outcome, Task};
+use crate::model::{Attempt, ErrorType, FailureClass, Outcome, Task};
 use crate::store::{Author, Claimed, UnfinishedAttempt};
 
 /// An attempt that can be made.
 pub(super) struct Ready {
     pub prompt: Prompt,
-    /// Whether the gate passed before anything was done, where it was run.
-    gate_green_before: Option<bool>,
+    /// What the gates said before the task's work.
+    baselines: Baselines,
     started: RunEvent,
     log_name: String,
 }
@@ -43,7 +46,7 @@ pub(super) struct Begun {
 
 /// What to do about a gate that cannot be started or a git that cannot commit.
 fn setup_fix(evidence: &Evidence) -> Option<String> {
-    match (&evidence.commit_failure, &evidence.gate) {
+    match (&evidence.commit_failure, evidence.deciding_gate()) {
         (Some(CommitFailure::GitFault { remedy, .. }), _) => {
             Some(format!("{remedy}; then `ralph run` again"))
         }
@@ -83,12 +86,6 @@ impl Run<'_> {
             return Ok(None);
         }
         self.agents_md.sync(run, self.tree.branch(), WrittenBy::Person)?;
-        let prompt = self.prompt(claimed)?;
-        let run = &mut self.context;
-        if let Some(reason) = &prompt.ask_human {
-            run.block(claimed, reason, None)?;
-            return Ok(None);
-        }
         let news = LogNews {
             task: Some(task.id.clone()),
             current: Some(format!("{} {}", task.key_or_id(), task.title)),
@@ -96,15 +93,16 @@ impl Run<'_> {
         };
         // Before the gate runs what agents wrote.
         self.plan_files.sync(run, Author::Person, &news)?;
-        let gate_green_before = match self.gates.precheck(run, claimed)? {
-            Some(GateResult::Ran(gate)) => Some(gate.outcome == GateOutcome::Passed),
-            // One that cannot be started stops the run after the attempt.
-            None | Some(GateResult::NotStarted(_)) => None,
-            Some(GateResult::Interrupted) => {
-                run.release(claimed)?;
-                return Ok(None);
-            }
+        let Some(baselines) = self.gates.before_attempt(run, &mut self.tree, claimed)? else {
+            run.release(claimed)?;
+            return Ok(None);
         };
+        let prompt = self.prompt(claimed)?;
+        let run = &mut self.context;
+        if let Some(reason) = &prompt.ask_human {
+            run.block(claimed, reason, None)?;
+            return Ok(None);
+        }
         let log_name = attempt_name(task.id.as_str(), claimed.attempts.recorded + 1, run.id.as_str());
         let started = run.event(EventKind::AttemptStarted {
             task: TaskRef::from(task),
@@ -123,7 +121,7 @@ impl Run<'_> {
         // No attempt is made whose changes could not be seen.
         self.tree.refresh(run)?;
         self.tree.check_fault()?;
-        Ok(Some(Ready { prompt, gate_green_before, started, log_name }))
+        Ok(Some(Ready { prompt, baselines, started, log_name }))
     }
 
     fn prompt(&self, claimed: &Claimed) -> Result<Prompt> {
@@ -193,17 +191,22 @@ impl Run<'_> {
             // They are as they were.
             files.retain(|file| tampering.files.iter().all(|tampered| tampered.path != *file));
         }
-        let gate = match misplaced {
+        let (gate, project_gate) = match misplaced {
             // What the gate would judge is not the work.
-            Some(_) => None,
-            None if let Some(why) = fault => Some(GateResult::NotStarted(why)),
-            None => self.gates.run_after_agent(run, &mut self.state_md, claimed, &session)?,
+            Some(_) => (None, None),
+            None if let Some(why) = fault => (Some(GateResult::NotStarted(why)), None),
+            None => {
+                let (page, before) = (&mut self.state_md, &ready.baselines);
+                self.gates.run_after_agent(run, page, claimed, &session, before)?
+            }
         };
-        let patch = match claims_done(&session) {
+        let patch = match claims_done(&session) || gave_no_signal(&session) {
             true => self.tree.patch(run, &begun.tree, git.files_changed.as_deref().unwrap_or_default()),
             false => None,
         };
-        let weakened = patch.as_deref().map(weakened).unwrap_or_default();
+        let mut weakened = patch.as_deref().map(weakened).unwrap_or_default();
+        let records = [&gate, &project_gate].into_iter().flatten().filter_map(GateResult::record);
+        weakened.extend(records.filter_map(fewer_tests));
         if !weakened.is_empty() {
             let name = claimed.task.name();
             run.warn(format!("{name}: tests may check less than before: {}", weakened.join("; ")))?;
@@ -213,9 +216,12 @@ impl Run<'_> {
             commit_failure: misplaced.filter(|_| claims_done(&session)),
             session,
             gate,
+            project_gate,
+            gates_on: run.settings.gate.enabled,
             git,
             // A gate that passed before proves nothing about this attempt.
-            accept_green: run.settings.gate.accept_green && ready.gate_green_before == Some(false),
+            accept_green: run.settings.gate.accept_green
+                && ready.baselines.green_before_attempt == Some(false),
         })
     }
 
@@ -266,18 +272,20 @@ impl Run<'_> {
         self.tree.warn_of_program_changes(run, &files)?;
         let (undone_ref, returned) = self.tree.after_attempt(run, claimed, begun.tree, failed && !green)?;
         evidence.git.undone_ref = undone_ref;
+        if verdict.outcome == Outcome::Done {
+            self.gates.note_commit(run, &mut self.tree, task, &evidence)?;
+        }
         let agent = self.team.agent();
         let mut attempt = begun.attempt;
         add_session(&mut attempt, agent, &evidence.session.report);
         attempt.summary = attempt.summary.filter(|_| verdict.outcome == Outcome::Done);
-        attempt.gate_green_before = ready.gate_green_before;
+        attempt.gate_green_before = ready.baselines.green_before_attempt;
         if let Some(gate) = evidence.gate_record() {
             attempt.set_gate(gate);
         }
         let tampered = evidence.integrity.tampering.iter().flat_map(|tampering| &tampering.files);
         attempt.gate_files_changed = tampered.map(|file| file.path.clone()).collect();
-        attempt.verification =
-            verification(&verdict, &evidence, task.verify.is_some(), ready.gate_green_before);
+        attempt.verification = verification(&verdict, &evidence);
         if let Some(mark) = mark.flatten() {
             attempt.set_mark(mark);
         }

@@ -16,8 +16,8 @@ use crate::event::{AttemptFinished, EventKind, RunEvent};
 use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
 use crate::model::{
-    Attempt, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status, Task, TaskMetrics,
-    Timestamp,
+    Attempt, GateOf, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status, Task,
+    TaskMetrics, Timestamp,
 };
 use crate::signals::Signals;
 use crate::similar_tasks::Profile;
@@ -299,6 +299,7 @@ fn why_blocked(result: &AttemptResult) -> Option<String> {
 /// The verdict with its message made fit for people: one masked line, and a failed gate told by what it said.
 fn readable(verdict: Verdict, gate: Option<&GateRecord>, report: Option<&ReportRow>) -> Verdict {
     let gave_up = matches!(verdict.outcome, Outcome::Failed | Outcome::NoSigil);
+    let is_project_gate = gate.is_some_and(|gate| gate.of == GateOf::Always);
     let said = gate
         .filter(|gate| matches!(gate.outcome, GateOutcome::Failed | GateOutcome::TimedOut))
         .filter(|_| gave_up)
@@ -310,6 +311,8 @@ fn readable(verdict: Verdict, gate: Option<&GateRecord>, report: Option<&ReportR
     let said = said.or(reason);
     let message = verdict.message.map(|message| {
         let whole = match said {
+            // Nothing else says that it was not the task's own gate.
+            Some(said) if is_project_gate => format!("{message} ({said})"),
             Some(said) if !said.contains(&message) => format!("{said} ({message})"),
             Some(said) => said,
             None => message,

@@ -2,18 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::time::Duration;
 
 use super::fix_tasks::SAID;
 use super::readiness::told_gate_fix;
 use super::run_context::{RunContext, shown_command};
 use super::run_end::{Result, millis};
+use super::settings::TaskGate;
 use super::state_md_sync::StateMd;
-use crate::decide::{claims_done, gave_no_signal};
+use super::work_tree::WorkTree;
+use crate::decide::{baseline_of, claims_done, compared, gave_no_signal};
 use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};
-use crate::evidence::{GateResult, Session};
+use crate::evidence::{Evidence, GateResult, Session};
 use crate::gate::{self, Gate, GateProgress};
-use crate::model::{GateOutcome, GateRecord, Task};
+use crate::model::{Baseline, BaselineRun, GateOf, GateOutcome, GateRecord, Task};
 use crate::store::Claimed;
 
 #[derive(Default)]
@@ -24,40 +27,162 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    /// Runs the gate where the agent says the task is done or says nothing.
+    /// Runs the gates where the agent says the task is done or says nothing: the task's, and the project's where nothing
+    /// speaks against the work so far.
     pub(super) fn run_after_agent(
         &self,
         run: &mut RunContext<'_>,
         state_md: &mut StateMd,
         claimed: &Claimed,
         session: &Session,
-    ) -> Result<Option<GateResult>> {
-        let wanted = claims_done(session) || gave_no_signal(session);
-        let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
-            return Ok(None);
+        baselines: &Baselines,
+    ) -> Result<(Option<GateResult>, Option<GateResult>)> {
+        if !claims_done(session) && !gave_no_signal(session) {
+            return Ok((None, None));
+        }
+        let settings = &run.settings.gate;
+        let (main, always) = (settings.main(&claimed.task), settings.always(&claimed.task));
+        let main = match main {
+            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, baselines)?),
+            None => None,
         };
-        let retries = run.settings.gate.retries;
-        Ok(Some(match run.run_gate(claimed, &command, retries, Some(state_md))? {
-            GateResult::Ran(record) => GateResult::Ran(failed_differently_if_fixed(run, claimed, record)?),
-            not_run => not_run,
-        }))
+        let is_open = main.as_ref().is_none_or(|main| {
+            let good = |outcome| matches!(outcome, GateOutcome::Passed | GateOutcome::FailedDifferently);
+            main.record().is_some_and(|record| good(record.outcome))
+        });
+        let always = match always.filter(|_| is_open) {
+            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, baselines)?),
+            None => None,
+        };
+        Ok((main, always))
     }
 
-    /// The gate before an attempt, where the settings want that. One that is green before the first attempt proves nothing
-    /// afterwards; people should know. Where a green gate can stand for a signal, it is run before every attempt.
-    pub(super) fn precheck(&self, run: &mut RunContext<'_>, claimed: &Claimed) -> Result<Option<GateResult>> {
-        let settings = &run.settings.gate;
-        let is_first = claimed.attempts.counted == 0;
-        let wanted = settings.accept_green || (settings.precheck && is_first);
-        let Some(command) = gate_of(run, claimed).filter(|_| wanted) else {
-            return Ok(None);
+    fn judge(
+        &self,
+        run: &mut RunContext<'_>,
+        state_md: &mut StateMd,
+        claimed: &Claimed,
+        gate: &TaskGate,
+        baselines: &Baselines,
+    ) -> Result<GateResult> {
+        let timeout = run.settings.gate.timeout;
+        let record = match run.run_gate(claimed, gate, Purpose::Verdict(timeout), Some(state_md))? {
+            GateResult::Ran(record) => record,
+            not_run => return Ok(not_run),
         };
-        let result = run.run_gate(claimed, &command, 0, None)?;
-        if is_first && matches!(&result, GateResult::Ran(gate) if gate.outcome == GateOutcome::Passed) {
-            let task = TaskRef::from(&claimed.task);
-            run.tell(EventKind::GateGreenBefore { task, command: shown_command(&command) })?;
+        let record = match gate.of {
+            GateOf::Always => record,
+            GateOf::Task | GateOf::Default => failed_differently_if_fixed(run, claimed, record)?,
+        };
+        Ok(GateResult::Ran(compared(record, baselines.of(gate.of))))
+    }
+
+    /// What the gates of a task say before its work. They are run before its first attempt; what they said then counts for
+    /// all later ones. Where a green gate can stand for a signal, the task's is run before every attempt. None where
+    /// Ralph was told to stop meanwhile.
+    pub(super) fn before_attempt(
+        &self,
+        run: &mut RunContext<'_>,
+        tree: &mut WorkTree,
+        claimed: &Claimed,
+    ) -> Result<Option<Baselines>> {
+        let mut baselines = Baselines::default();
+        let accept_green = run.settings.gate.accept_green;
+        for gate in run.settings.gate.gates(&claimed.task) {
+            let is_main = gate.of != GateOf::Always;
+            let known = known_baseline(run, &claimed.task, &gate)?;
+            let is_untouched = known.is_none() && claimed.attempts.recorded == 0;
+            if is_untouched && (run.settings.gate.baseline || accept_green && is_main) {
+                let Some(found) = self.baseline(run, tree, claimed, &gate)? else {
+                    return Ok(None);
+                };
+                if is_main {
+                    baselines.green_before_attempt = found.result.is_green();
+                }
+                baselines.known.push((gate.of, found));
+                continue;
+            }
+            baselines.known.extend(known.map(|known| (gate.of, known)));
+            if accept_green && is_main {
+                let limit = run.settings.gate.timeout;
+                match run.run_gate(claimed, &gate, Purpose::Baseline(limit), None)? {
+                    GateResult::Ran(record) => baselines.green_before_attempt = Some(record.passed()),
+                    // One that cannot be started stops the run after the attempt.
+                    GateResult::NotStarted(_) => {}
+                    GateResult::Interrupted => return Ok(None),
+                }
+            }
         }
-        Ok(Some(result))
+        Ok(Some(baselines))
+    }
+
+    /// What a gate says of the tree that nobody worked on for the task, from the same commit where it is known.
+    fn baseline(
+        &self,
+        run: &mut RunContext<'_>,
+        tree: &mut WorkTree,
+        claimed: &Claimed,
+        gate: &TaskGate,
+    ) -> Result<Option<BaselineRun>> {
+        let task = &claimed.task;
+        // What the task is called may decide what its gate looks at.
+        let is_shared = !gate.command.contains("RALPH_");
+        let at = if is_shared { tree.clean_commit(run)? } else { None };
+        let reused = match &at {
+            Some(at) => run.store.commit_baseline(at, &gate.command, run.clock.now())?,
+            None => None,
+        };
+        let found = match reused {
+            Some(found) => found,
+            None => {
+                let settings = &run.settings.gate;
+                let is_asked = settings.accept_green && gate.of != GateOf::Always;
+                let limit =
+                    if is_asked { settings.timeout } else { settings.baseline_timeout.min(settings.timeout) };
+                let found = match run.run_gate(claimed, gate, Purpose::Baseline(limit), None)? {
+                    GateResult::Ran(record) => baseline_of(&record),
+                    GateResult::NotStarted(_) => BaselineRun::default(),
+                    GateResult::Interrupted => return Ok(None),
+                };
+                if let Some(at) = at.filter(|_| found.result != Baseline::Unknown) {
+                    run.store.set_commit_baseline(&at, &gate.command, &found, run.clock.now())?;
+                }
+                found
+            }
+        };
+        run.store.set_task_baseline(&task.id, &gate.command, &found)?;
+        if found.result == Baseline::Green && gate.of != GateOf::Always {
+            let command = shown_command(&gate.command);
+            run.tell(EventKind::GateGreenBefore { task: TaskRef::from(task), command })?;
+        }
+        Ok(Some(found))
+    }
+
+    /// After done work was committed: what its gates said is what they say of that commit, so that the next task needs
+    /// not run them for its baseline.
+    pub(super) fn note_commit(
+        &self,
+        run: &mut RunContext<'_>,
+        tree: &mut WorkTree,
+        task: &Task,
+        evidence: &Evidence,
+    ) -> Result {
+        let passed: Vec<&GateRecord> = evidence.gates().filter(|gate| gate.passed()).collect();
+        if passed.is_empty() || evidence.git.commit_after.is_none() {
+            return Ok(());
+        }
+        let Some(at) = tree.clean_commit(run)? else {
+            return Ok(());
+        };
+        for gate in run.settings.gate.gates(task) {
+            let Some(record) = passed.iter().find(|record| record.of == gate.of) else {
+                continue;
+            };
+            if !gate.command.contains("RALPH_") {
+                run.store.set_commit_baseline(&at, &gate.command, &baseline_of(record), run.clock.now())?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn note_broken(&mut self, run: &RunContext<'_>, claimed: &Claimed) {
@@ -100,11 +225,47 @@ impl Gates {
     }
 }
 
-/// The task's gate, else the project's; none when gates are off.
+/// The task's gate, else the default; none when gates are off.
 fn gate_of(run: &RunContext<'_>, claimed: &Claimed) -> Option<String> {
-    let settings = &run.settings.gate;
-    let own = claimed.task.verify.as_ref().or(settings.verify.as_ref());
-    own.filter(|_| settings.enabled).cloned()
+    run.settings.gate.main(&claimed.task).map(|gate| gate.command)
+}
+
+/// What is known of a gate without the work on a task. A fix task works on what its original left: its gate is the one that
+/// just failed, and the project's gate is compared with what it said before the original.
+fn known_baseline(run: &RunContext<'_>, task: &Task, gate: &TaskGate) -> Result<Option<BaselineRun>> {
+    if let Some(known) = run.store.task_baseline(&task.id, &gate.command)? {
+        return Ok(Some(known));
+    }
+    let Some(link) = run.store.fix_link(&task.id)? else {
+        return Ok(None);
+    };
+    Ok(match (gate.of, link.original) {
+        (GateOf::Always, Some(original)) => run.store.task_baseline(&original, &gate.command)?,
+        (GateOf::Always, None) => None,
+        (GateOf::Task | GateOf::Default, _) => Some(BaselineRun::red()),
+    })
+}
+
+/// What the gates of a task said before its work.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Baselines {
+    known: Vec<(GateOf, BaselineRun)>,
+    /// Whether the task's gate passed just before this attempt, where it was run.
+    pub green_before_attempt: Option<bool>,
+}
+
+impl Baselines {
+    fn of(&self, gate: GateOf) -> Option<&BaselineRun> {
+        self.known.iter().find(|(of, _)| *of == gate).map(|(_, found)| found)
+    }
+}
+
+/// What a gate is run for, and for how long it may run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose {
+    /// To see what it says without the work.
+    Baseline(Duration),
+    Verdict(Duration),
 }
 
 /// A fix task has done its work when its original's gate fails in another way than before.
@@ -158,17 +319,23 @@ impl RunContext<'_> {
     pub(super) fn run_gate(
         &mut self,
         claimed: &Claimed,
-        command: &str,
-        retries: u32,
+        gate: &TaskGate,
+        purpose: Purpose,
         mut state_md: Option<&mut StateMd>,
     ) -> Result<GateResult> {
+        let TaskGate { of, command } = gate;
+        let (timeout, rerun, baseline) = match purpose {
+            Purpose::Baseline(timeout) => (timeout, 0, true),
+            Purpose::Verdict(timeout) => (timeout, self.settings.gate.rerun, false),
+        };
         let gate = Gate {
             command,
             dir: self.work_tree,
             env: self.child_variables(claimed),
-            timeout: self.settings.gate.timeout,
+            timeout,
             grace: self.settings.grace,
-            retries,
+            rerun,
+            rerun_below: self.settings.gate.rerun_below,
             task_texts: self.task_texts(&claimed.task)?,
         };
         let task = TaskRef::from(&claimed.task);
@@ -193,12 +360,15 @@ impl RunContext<'_> {
         };
         let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut on_progress);
         self.return_guard(guard)?;
-        let result = result.unwrap_or_else(|error| GateResult::NotStarted(error.to_string()));
-        if let GateResult::Ran(record) = &result {
+        let mut result = result.unwrap_or_else(|error| GateResult::NotStarted(error.to_string()));
+        if let GateResult::Ran(record) = &mut result {
+            record.of = *of;
             // Stored at once: should this process die before the attempt is recorded, the gate's word is known.
             self.tell(EventKind::GateFinished {
                 task,
                 outcome: record.outcome,
+                of: *of,
+                baseline,
                 flaky: record.flaky,
                 duration_ms: millis(self.clock.now().since(started)),
             })?;

@@ -11,12 +11,12 @@ use super::run_context::RunContext;
 use super::run_end::{Result, StopRun, millis};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
 use crate::capture;
-use crate::decide::{Circumstances, lost_verdict, settle};
+use crate::decide::{Circumstances, lost_verdict, of_gates, settle};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::git::{Git, GitError, GitFault, GitLimits};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{GateOutcome, GateRecord, GitRecord, Level, RunId, Task, Timestamp, Verification};
+use crate::model::{GateOf, GateOutcome, GateRecord, GitRecord, RunId, Task, Timestamp};
 use crate::signals;
 use crate::store::{Claim, Purpose, Random, Store, StoreError};
 
@@ -146,7 +146,7 @@ impl LostAttempts<'_> {
         let gate = if done { self.passed_gate(claim, &task)? } else { None };
         if let Some(gate) = &gate {
             attempt.set_gate(gate);
-            attempt.verification = Verification::of_level(Level::Gate);
+            attempt.verification = of_gates(done, std::iter::once(gate));
         }
         let verdict = lost_verdict(done);
         let report = (!done).then(capture::lost_report);
@@ -187,12 +187,20 @@ impl LostAttempts<'_> {
         let since = claim.attempt.started_at.unwrap_or(claim.claimed_at);
         let told = told.filter(|told| told.at >= since);
         Ok(match told.and_then(|told| told.read()).map(|told| told.kind) {
-            Some(EventKind::GateFinished { task: of, outcome: GateOutcome::Passed, flaky, .. })
-                if of.task_id == task.id =>
-            {
+            Some(EventKind::GateFinished {
+                task: told,
+                outcome: GateOutcome::Passed,
+                of,
+                baseline: false,
+                flaky,
+                ..
+            }) if told.task_id == task.id => {
                 let command = task.verify.as_deref().unwrap_or_default();
                 let passed = GateRecord::new(command, GateOutcome::Passed, "exited with code 0");
-                Some(GateRecord { flaky, ..passed })
+                let known = self.store.task_baseline(&task.id, command)?;
+                // Only the last gate is looked at; the project's runs where the task's own passed.
+                let of = if task.verify.is_some() { GateOf::Task } else { of };
+                Some(GateRecord { of, flaky, baseline: known.unwrap_or_default(), ..passed })
             }
             _ => None,
         })

@@ -52,7 +52,7 @@ pub use run::Engine;
 pub use run_end::{EngineError, Summary};
 pub use settings::{
     BreakerSettings, CommitWhen, GateSettings, GitSettings, OnDirty, OnOpen, PauseOn, RecoverySettings,
-    ReviewSettings, ReviewWhen, RunSettings,
+    ReviewSettings, ReviewWhen, RunSettings, TaskGate,
 };
 pub use side_session::SessionEnding;
 pub use state_md_sync::refresh_state;

@@ -2,13 +2,15 @@
 
 use super::attempt_record::AttemptResult;
 use super::fix_tasks::attempts_used_up;
+use super::gate_runs::Purpose as GatePurpose;
 use super::readiness::told_gate_fix;
 use super::run::Run;
 use super::run_end::{EngineError, Result};
-use crate::decide::parent_verdict;
+use super::settings::TaskGate;
+use crate::decide::{of_gates, parent_verdict};
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::GateResult;
-use crate::model::{Attempt, DoneBy, GateOutcome, Level, NO_MODEL, Verification};
+use crate::model::{Attempt, DoneBy, GateOf, NO_MODEL};
 use crate::store::{Claimed, Purpose};
 
 impl Run<'_> {
@@ -29,26 +31,24 @@ impl Run<'_> {
         let run = &mut self.context;
         let started_at = run.clock.now();
         let task = TaskRef::from(&claimed.task);
-        let command = claimed.task.verify.as_ref().filter(|_| run.settings.gate.enabled);
-        let gate =
-            match command.map(|command| run.run_gate(claimed, command, run.settings.gate.retries, None)) {
-                None => None,
-                Some(result) => match result? {
-                    GateResult::Ran(record) => Some(record),
-                    GateResult::Interrupted => return run.release(claimed),
-                    GateResult::NotStarted(why) => {
-                        run.release(claimed)?;
-                        return Err(EngineError::Gate { task: task.name().to_owned(), why }.into());
-                    }
-                },
-            };
-        let Some(gate) = gate.as_ref().filter(|gate| gate.outcome != GateOutcome::Passed) else {
+        let own = claimed.task.verify.clone().filter(|_| run.settings.gate.enabled);
+        let own = own.map(|command| TaskGate { of: GateOf::Task, command });
+        let purpose = GatePurpose::Verdict(run.settings.gate.timeout);
+        let gate = match own.map(|gate| run.run_gate(claimed, &gate, purpose, None)) {
+            None => None,
+            Some(result) => match result? {
+                GateResult::Ran(record) => Some(record),
+                GateResult::Interrupted => return run.release(claimed),
+                GateResult::NotStarted(why) => {
+                    run.release(claimed)?;
+                    return Err(EngineError::Gate { task: task.name().to_owned(), why }.into());
+                }
+            },
+        };
+        let Some(gate) = gate.as_ref().filter(|gate| !gate.passed()) else {
             // Gates may be switched off for this run.
-            let (by, level) = match gate {
-                Some(_) => (DoneBy::Gate, Level::Gate),
-                None => (DoneBy::Children, Level::None),
-            };
-            let verification = Verification::of_level(level);
+            let by = gate.as_ref().map_or(DoneBy::Children, |_| DoneBy::Gate);
+            let verification = of_gates(true, gate.iter());
             let (id, now) = (&claimed.task.id, run.clock.now());
             run.tell_with(EventKind::ParentGate { task, passed: true }, |store, event| {
                 store.complete_parent(id, &claimed.token, by, &verification, event, now)

@@ -262,17 +262,18 @@ fn budgets_warn_once_and_then_stop_the_run() {
 
 #[test]
 fn gates_are_run_before_the_first_attempt_where_that_is_wanted() {
-    for (precheck, code, told) in [(true, 0, 1), (true, 1, 0), (false, 0, 0)] {
+    for (baseline, code, told) in [(true, 0, 1), (true, 1, 0), (false, 0, 0)] {
         let mut fixture = Fixture::new();
-        fixture.settings.gate.precheck = precheck;
+        fixture.settings.gate.baseline = baseline;
         let _playing = gates(code);
         fixture.run(|run| {
             let claimed = claim(run);
-            let result = run.gates.precheck(&mut run.context, &claimed).unwrap();
-            assert_eq!(result.is_some(), precheck);
-            assert_eq!(run.context.gate_ran, precheck);
+            let found = run.gates.before_attempt(&mut run.context, &mut run.tree, &claimed).unwrap();
+            let green = found.unwrap().green_before_attempt;
+            assert_eq!(green, baseline.then_some(code == 0));
+            assert_eq!(run.context.gate_ran, baseline);
         });
-        assert_eq!(fixture.count("gate_green_before"), told, "{precheck} {code}");
+        assert_eq!(fixture.count("gate_green_before"), told, "{baseline} {code}");
     }
 }
 

@@ -5,13 +5,15 @@ use serde::Serialize;
 use super::RunSettings;
 use super::next_model::{agents_attempts, failed_attempts, in_a_row};
 use super::protection::protection;
+use super::settings::TaskGate;
 use crate::adaptive::TaskView;
 use crate::agent::Agent;
 use crate::decide::{FailedAttempt, failure_trend, stuck_advice};
 use crate::files::{Limit, Links, read_text};
 use crate::memory::prompt::{
     Explanation, ExtraSection, FailureToFix, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
-    TaskPart, Template, TemplateError, failure_to_fix, refused_changes, render_memory, render_task,
+    TaskPart, Template, TemplateError, failed_before, failure_to_fix, refused_changes, render_memory,
+    render_task,
 };
 use crate::memory::recall::weights::CANDIDATES;
 use crate::memory::recall::{Candidate, Fate, Ranked, RecallPolicy, RecallQuery, lookup, ranking, terms};
@@ -116,6 +118,9 @@ struct RulesData<'a> {
     task_key: Option<&'a str>,
     models: &'a [String],
     verify: Option<&'a str>,
+    always: Option<&'a str>,
+    /// Whether a session that changes nothing has to say why.
+    asks_for_reason: bool,
     files: &'a [String],
     /// What Ralph puts back before the gate runs.
     protected: Vec<String>,
@@ -196,14 +201,16 @@ impl Prompter<'_> {
 
     fn rules(&self, task: &Task, may_change: bool) -> Result<String, PromptError> {
         let gate = &self.settings.gate;
-        let verify = task.verify.as_deref().or(gate.verify.as_deref()).filter(|_| gate.enabled);
         // What may be secret in it stays in the environment of the gate, where the agent can run it.
-        let verify = verify.map(|command| mask_secrets(&invisible_escaped(command)).into_owned());
+        let shown = |gate: TaskGate| mask_secrets(&invisible_escaped(&gate.command)).into_owned();
+        let (verify, always) = (gate.main(task).map(shown), gate.always(task).map(shown));
         Ok(self.templates.rules.render(RulesData {
             task_id: task.id.as_str(),
             task_key: task.key.as_ref().map(|key| key.as_str()),
             models: self.agent.ladder(),
+            asks_for_reason: gate.enabled && verify.is_none() && always.is_none(),
             verify: verify.as_deref(),
+            always: always.as_deref(),
             files: &task.files,
             protected: self.protected(task)?,
             recovery: self.settings.recovery.enabled
@@ -215,8 +222,8 @@ impl Prompter<'_> {
     /// What the next attempt may not change, as it is told.
     fn protected(&self, task: &Task) -> Result<Vec<String>, PromptError> {
         let (gate, root) = (&self.settings.gate, self.project.root());
-        let command = task.verify.as_deref().or(gate.verify.as_deref()).filter(|_| gate.enabled);
-        let gates: Vec<&str> = command.into_iter().collect();
+        let gates = gate.gates(task);
+        let gates: Vec<&str> = gates.iter().map(|gate| gate.command.as_str()).collect();
         let rules = protection(self.store, task, &gate.protect, &gates, root)?;
         Ok(rules.told(|path| root.join(path).is_file()))
     }
@@ -264,6 +271,11 @@ impl Prompter<'_> {
                 report: report.as_ref(),
                 gate_output: gate_output.as_deref(),
             }));
+        }
+        if let Some(gate) = self.settings.gate.always(task)
+            && let Some(known) = self.store.task_baseline(&task.id, &gate.command)?
+        {
+            parts.extend(failed_before(&gate.command, &known.failing));
         }
         let changes = self.store.plan_changes(&task.id)?;
         let last = changes.last().map(|change| change.attempt_number);

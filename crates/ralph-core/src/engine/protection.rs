@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use super::readiness::open_gates;
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun};
 use crate::evidence::Tampering;
-use crate::gate::{ProtectedFiles, Protection, list_files};
+use crate::gate::{Patterns, ProtectedFiles, Protection, list_files};
 use crate::git::Git;
-use crate::model::{Task, TaskId};
+use crate::model::{Status, Task, TaskId};
 use crate::project::RALPH_DIR;
 use crate::store::{Claimed, Store, StoreError};
 use crate::text::few;
@@ -20,6 +21,8 @@ const NAMED: usize = 5;
 pub(super) struct FileProtection {
     rules: Protection,
     kept: ProtectedFiles,
+    /// What the gates of open tasks executed when the run began.
+    scripts: ProtectedFiles,
 }
 
 impl FileProtection {
@@ -41,6 +44,10 @@ impl FileProtection {
             }
             run.store.forget_protected(&orphan.task)?;
         }
+        let gates = open_gates(run.store, run.settings.gate.default.as_deref())?;
+        let gates: Vec<&str> = gates.iter().map(|gate| gate.command.as_str()).collect();
+        let rules = Protection::new(&[], &[], &[], &gates, run.work_tree);
+        self.scripts = ProtectedFiles::read(run.work_tree, &rules, &[]).unwrap_or_default();
         Ok(())
     }
 
@@ -48,13 +55,14 @@ impl FileProtection {
     pub(super) fn keep(&mut self, run: &mut RunContext<'_>, git: Option<&Git>, claimed: &Claimed) -> Result {
         let task = &claimed.task;
         let settings = &run.settings.gate;
-        let own_gate = task.verify.as_ref().or(settings.verify.as_ref()).filter(|_| settings.enabled);
-        let gates: Vec<&str> = own_gate.into_iter().map(String::as_str).collect();
+        let gates = settings.gates(task);
+        let gates: Vec<&str> = gates.iter().map(|gate| gate.command.as_str()).collect();
         self.rules = protection(run.store, task, &settings.protect, &gates, run.work_tree)?;
         self.kept = ProtectedFiles::default();
         if self.rules.is_empty() {
             return Ok(());
         }
+        self.restore_scripts(run, task)?;
         let listed = listed(run, git, &self.rules);
         self.kept = ProtectedFiles::read(run.work_tree, &self.rules, &listed).map_err(|why| {
             let hint = "name fewer files in [gate] protect, or in the task's own `protect`";
@@ -76,20 +84,52 @@ impl FileProtection {
         if self.rules.is_empty() {
             return Ok(Ok(None));
         }
+        self.spare_others(run, id)?;
         let attempt = format!("{:03}", claimed.attempts.recorded + 1);
         let done = put_back(run, id, &attempt, &self.kept);
         if done.is_err() {
             return Ok(done);
         }
         let paths = listed(run, git, &self.rules);
-        let now = ProtectedFiles::read(run.work_tree, &self.rules, &paths).unwrap_or_default();
-        let made: Vec<String> = now.0.into_keys().filter(|path| !self.kept.0.contains_key(path)).collect();
+        let now = ProtectedFiles::paths(run.work_tree, &self.rules, &paths).into_iter();
+        let made: Vec<String> = now.filter(|path| !self.kept.0.contains_key(path)).collect();
         if !made.is_empty() {
             let owner = run.store.work_owner(id)?;
             run.store.note_made_files(&owner, &made)?;
         }
         run.store.forget_protected(id)?;
         Ok(done)
+    }
+
+    /// Puts back scripts of the task's gate that attempts on other tasks removed: it could else be given another judge.
+    fn restore_scripts(&self, run: &mut RunContext<'_>, task: &Task) -> Result {
+        let is_gone = |path: &&String| run.work_tree.join(path).symlink_metadata().is_err();
+        let gone = self.rules.executed().filter(is_gone);
+        let gone = gone.filter_map(|path| Some((path.clone(), self.scripts.0.get(path)?.clone())));
+        let gone = ProtectedFiles(gone.collect());
+        for path in gone.0.keys() {
+            let name = task.name();
+            run.warn(format!(
+                "{path}, which the gate of {name} executes, was removed during this run; Ralph put it back"
+            ))?;
+        }
+        if let Err(why) = put_back(run, &task.id, "before", &gone) {
+            run.warn(why)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves out what tasks of other runs in the same tree may change meanwhile.
+    fn spare_others(&mut self, run: &RunContext<'_>, own: &TaskId) -> Result {
+        if run.other_run()?.is_none() {
+            return Ok(());
+        }
+        for task in run.store.tasks(Some(Status::InProgress))?.iter().filter(|task| task.id != *own) {
+            let made = run.store.made_files(&task.id)?;
+            let theirs = Patterns::new(task.may_change.iter().chain(&task.files).chain(&made));
+            self.kept.0.retain(|path, _| !theirs.is_match(path));
+        }
+        Ok(())
     }
 }
 
@@ -132,7 +172,12 @@ fn put_back(
         return Ok(None);
     }
     let name = format!("{task}-{attempt}");
-    let dir = run.ralph_dir().map_err(cannot)?.join(ASIDE).join(&name);
+    let all = run.ralph_dir().map_err(cannot)?.join(ASIDE);
+    let dir = all.join(&name);
+    // Links that an agent put there lead elsewhere.
+    for link in [&all, &dir].into_iter().filter(|dir| dir.is_symlink()) {
+        std::fs::remove_file(link).map_err(cannot)?;
+    }
     kept.put_back(run.work_tree, &dir, &files).map_err(cannot)?;
     run.files_may_have_changed();
     Ok(Some(Tampering { files, aside: format!("{RALPH_DIR}/{ASIDE}/{name}") }))

@@ -19,13 +19,7 @@ impl RunContext<'_> {
         if !self.settings.gate.enabled {
             return Ok(());
         }
-        let mut gates = open_gates(self.store, self.settings.gate.verify.as_deref())?;
-        let scope = &self.settings.scope;
-        if *scope != Scope::All {
-            let plan = self.store.skeleton()?;
-            let inside: HashSet<&TaskId> = covered(&plan, scope).into_iter().collect();
-            gates.retain(|gate| inside.contains(&gate.task));
-        }
+        let gates = gates_in_scope(self.store, &self.settings.scope, self.settings.gate.default.as_deref())?;
         for unready in unready_gates(&gates, self.work_tree) {
             let (what, fix) = (told_unready(&unready), &unready.problem.fix);
             let gates = if unready.tasks.len() == 1 { "gate" } else { "gates" };
@@ -37,9 +31,23 @@ impl RunContext<'_> {
 
 /// A gate that will be run: the task's name and the command.
 pub struct DueGate {
-    task: TaskId,
+    pub(super) task: TaskId,
     pub name: String,
     pub command: String,
+}
+
+pub(super) fn gates_in_scope(
+    store: &Store,
+    scope: &Scope,
+    of_project: Option<&str>,
+) -> Result<Vec<DueGate>, StoreError> {
+    let mut gates = open_gates(store, of_project)?;
+    if *scope != Scope::All {
+        let plan = store.skeleton()?;
+        let inside: HashSet<&TaskId> = covered(&plan, scope).into_iter().collect();
+        gates.retain(|gate| inside.contains(&gate.task));
+    }
+    Ok(gates)
 }
 
 /// The gates of unfinished tasks; `of_project` is the gate of those that have none. Bounded: a plan may be very long.

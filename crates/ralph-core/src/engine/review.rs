@@ -12,7 +12,7 @@ use crate::event::{EventKind, TaskRef};
 use crate::evidence::{Evidence, ReviewResult};
 use crate::logs::attempt_name;
 use crate::memory::prompt::{ReviewPart, render_review};
-use crate::model::{ErrorType, FailureClass, Outcome, Review, ReviewVerdict};
+use crate::model::{ErrorType, FailureClass, GateOutcome, Outcome, Review, ReviewVerdict};
 use crate::project::Project;
 use crate::signals::review;
 use crate::store::{Claimed, SessionKind, SideSession};
@@ -43,10 +43,12 @@ struct NoVerdict {
 impl Run<'_> {
     /// Whether finished work is reviewed.
     pub(super) fn wants_review(&self, evidence: &Evidence) -> bool {
+        let gate = evidence.gate_record();
         match self.context.settings.review.when {
             ReviewWhen::Never => false,
-            ReviewWhen::Ungated => !evidence.gate_passed(),
-            ReviewWhen::Always => true,
+            ReviewWhen::Ungated => gate.is_none(),
+            // The work of a fix task is done before all is well.
+            ReviewWhen::Always => gate.is_none_or(|gate| gate.outcome == GateOutcome::Passed),
         }
     }
 

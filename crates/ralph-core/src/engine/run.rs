@@ -10,7 +10,7 @@ use super::budgets::BudgetWatch;
 use super::gate_runs::Gates;
 use super::plan_sync::PlanFiles;
 use super::protection::FileProtection;
-use super::readiness::own_files;
+use super::readiness::{gates_in_scope, own_files};
 use super::review::Reviewer;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Halt, Result, Summary};
@@ -24,6 +24,7 @@ use crate::event::{EventKind, GateAuthor, Observer, RunEvent};
 use crate::exit::RunExit;
 use crate::hooks::HookPoint;
 use crate::host::Host;
+use crate::model::Baseline;
 use crate::project::Project;
 use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Store};
 
@@ -96,6 +97,32 @@ impl Engine<'_> {
     }
 }
 
+/// The open tasks in scope whose gate is known to have passed before any work.
+fn already_green(run: &RunContext<'_>, tree: &WorkTree) -> Result<Vec<String>, EngineError> {
+    let settings = run.settings;
+    if !settings.gate.enabled || !run.store.knows_baselines()? {
+        return Ok(Vec::new());
+    }
+    let at = tree.clean_commit_at_start(run);
+    let mut green = Vec::new();
+    for gate in gates_in_scope(run.store, &settings.scope, settings.gate.default.as_deref())? {
+        let known = match run.store.task_baseline(&gate.task, &gate.command)? {
+            Some(known) => Some(known),
+            None => match &at {
+                Some(at) => run.store.commit_baseline(at, &gate.command, run.clock.now())?,
+                None => None,
+            },
+        };
+        if known.is_some_and(|known| known.result == Baseline::Green) {
+            green.push(gate.name);
+            if green.len() >= NAMED_UNGATED {
+                break;
+            }
+        }
+    }
+    Ok(green)
+}
+
 impl<'a> Run<'a> {
     pub(super) fn new<'b: 'a>(engine: &'a mut Engine<'b>) -> Result<Self, EngineError> {
         let own_files = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
@@ -136,6 +163,7 @@ impl<'a> Run<'a> {
             without_gate: ungated.len() as u64,
             ungated: ungated.iter().take(NAMED_UNGATED).map(|task| task.name().to_owned()).collect(),
             gates_off: !settings.gate.enabled,
+            already_green: already_green(run, &self.tree)?,
         };
         let new = NewRun {
             id: run.id.clone(),

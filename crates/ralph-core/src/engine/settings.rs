@@ -12,7 +12,7 @@ use crate::git::RollbackMode;
 use crate::hooks::Hooks;
 use crate::logs;
 use crate::memory::prompt::Limits;
-use crate::model::Strategy;
+use crate::model::{GateOf, Strategy, Task};
 use crate::store::{Scope, Store, StoreError};
 
 /// Everything a run depends on besides the plan and the agent.
@@ -181,12 +181,17 @@ impl Default for ReviewSettings {
 pub struct GateSettings {
     pub enabled: bool,
     /// The gate of tasks that have none.
-    pub verify: Option<String>,
+    pub default: Option<String>,
+    /// The gate that runs after every task's own.
+    pub always: Option<String>,
     pub timeout: Duration,
+    /// Whether a task's gates are run before its first attempt.
+    pub baseline: bool,
+    pub baseline_timeout: Duration,
     /// How often a failing one is run again.
-    pub retries: u32,
-    /// Whether it is run before a task's first attempt.
-    pub precheck: bool,
+    pub rerun: u32,
+    /// Only one that took less than this.
+    pub rerun_below: Duration,
     /// Patterns of files that no attempt may change, unless its task says so.
     pub protect: Vec<String>,
     /// Whether a task without one is blocked instead of attempted.
@@ -195,10 +200,36 @@ pub struct GateSettings {
     pub accept_green: bool,
 }
 
+/// A gate that judges a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskGate {
+    pub of: GateOf,
+    pub command: String,
+}
+
 impl GateSettings {
+    /// The gate of a task: its own, else the default.
+    pub fn main(&self, task: &Task) -> Option<TaskGate> {
+        let own = task.verify.clone().map(|command| TaskGate { of: GateOf::Task, command });
+        let default = || self.default.clone().map(|command| TaskGate { of: GateOf::Default, command });
+        own.or_else(default).filter(|_| self.enabled)
+    }
+
+    /// The project's gate, where it is another one than the task's.
+    pub fn always(&self, task: &Task) -> Option<TaskGate> {
+        let always = self.always.clone().map(|command| TaskGate { of: GateOf::Always, command });
+        let is_main = |always: &TaskGate| self.main(task).is_some_and(|main| main.command == always.command);
+        always.filter(|always| self.enabled && !is_main(always))
+    }
+
+    /// What judges a task, in the order in which it runs.
+    pub fn gates(&self, task: &Task) -> Vec<TaskGate> {
+        self.main(task).into_iter().chain(self.always(task)).collect()
+    }
+
     /// Open tasks in scope that a run with these settings would finish without a gate.
     pub fn ungated(&self, store: &Store, scope: &Scope) -> Result<Vec<TaskRef>, StoreError> {
-        match (self.enabled, &self.verify) {
+        match (self.enabled, self.default.as_ref().or(self.always.as_ref())) {
             (true, Some(_)) => Ok(Vec::new()),
             (gates_on, _) => store.ungated(scope, gates_on),
         }
@@ -228,10 +259,13 @@ impl Default for RunSettings {
             git: GitSettings::default(),
             gate: GateSettings {
                 enabled: true,
-                verify: None,
+                default: None,
+                always: None,
                 timeout: Duration::from_secs(10 * 60),
-                retries: 0,
-                precheck: false,
+                baseline: true,
+                baseline_timeout: Duration::from_secs(60),
+                rerun: 1,
+                rerun_below: Duration::from_secs(5 * 60),
                 protect: Vec::new(),
                 require: false,
                 accept_green: false,

@@ -11,7 +11,7 @@ use crate::event::EventKind;
 use crate::evidence::CommitFailure;
 use crate::git::{BranchOutcome, Git, GitError, GitLimits, Kept, Snapshot, Wants, Weight};
 use crate::model::{GitRecord, LeftoverFile, Status, TaskId};
-use crate::store::{Claimed, Store, StoreError};
+use crate::store::{Claimed, CleanCommit, Store, StoreError};
 use crate::text::{few, one_line};
 
 /// What git may take to write an index or files, filters and all.
@@ -241,6 +241,20 @@ impl WorkTree {
         Ok((undone, returned))
     }
 
+    /// The commit that is checked out, where nothing differs from it.
+    pub(super) fn clean_commit(&mut self, run: &mut RunContext<'_>) -> Result<Option<CleanCommit>> {
+        if self.git.is_none() || self.check_fault().is_err() {
+            return Ok(None);
+        }
+        let place = run.work_tree.display().to_string();
+        Ok(self.current(run)?.and_then(|tree| clean(&tree, place)))
+    }
+
+    /// The same before the run opens the tree: nothing is remembered, and no error matters.
+    pub(super) fn clean_commit_at_start(&self, run: &RunContext<'_>) -> Option<CleanCommit> {
+        clean(&self.git.as_ref()?.snapshot().ok()?, run.work_tree.display().to_string())
+    }
+
     /// The tree before an attempt: as the last one left it, or a fresh snapshot.
     fn current(&mut self, run: &mut RunContext<'_>) -> Result<Option<Snapshot>> {
         if let Some((version, tree)) = &self.latest
@@ -393,6 +407,11 @@ impl WorkTree {
         }
         Ok(())
     }
+}
+
+fn clean(tree: &Snapshot, place: String) -> Option<CleanCommit> {
+    let is_clean = tree.dirty().is_empty();
+    Some(CleanCommit { commit: tree.head().filter(|_| is_clean)?.to_owned(), place })
 }
 
 /// What attempts left in a tree whose run was killed while they worked.

@@ -42,6 +42,7 @@ fn finished() -> AttemptFinished {
         learnt: 1,
         status: Status::Blocked,
         verified: false,
+        verification: Verification::default(),
         reason: Some("too often".into()),
     }
 }
@@ -83,6 +84,8 @@ fn of_attempts() -> Vec<EventKind> {
         EventKind::GateFinished {
             task: task(),
             outcome: GateOutcome::TimedOut,
+            of: GateOf::Always,
+            baseline: true,
             flaky: false,
             duration_ms: 3,
         },
@@ -151,6 +154,7 @@ fn of_runs() -> Vec<EventKind> {
             without_gate: 1,
             ungated: vec!["1.3".into()],
             gates_off: false,
+            already_green: vec!["1.4".into()],
         },
         EventKind::Progress { tasks: counts(), cost: Cost::new(1.5, 1) },
         EventKind::BreakerOpened {

@@ -109,11 +109,8 @@ impl ProtectedFiles {
     /// Reads what the rules protect. `listed` are the files that patterns are compared with.
     pub fn read(root: &Path, rules: &Protection, listed: &[String]) -> Result<Self, String> {
         let mut files = BTreeMap::new();
-        let patterns = listed.iter().filter(|path| rules.covers(path)).cloned();
-        let paths: BTreeSet<String> =
-            patterns.chain(rules.executed().flat_map(|path| parts_of_script(root, path))).collect();
         let mut size = 0;
-        for path in paths {
+        for path in Self::paths(root, rules, listed) {
             let version =
                 Version::read(root, &path).map_err(|error| format!("cannot read {path}: {error}"))?;
             size += version.size();
@@ -135,8 +132,11 @@ impl ProtectedFiles {
         Ok(Self(files))
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// What the rules protect that is there now.
+    pub fn paths(root: &Path, rules: &Protection, listed: &[String]) -> BTreeSet<String> {
+        let patterns = listed.iter().filter(|path| rules.covers(path)).cloned();
+        let scripts = rules.executed().flat_map(|path| parts_of_script(root, path));
+        patterns.chain(scripts).filter(|path| fs::symlink_metadata(root.join(path)).is_ok()).collect()
     }
 
     /// Those that are no longer as they were.

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::Diagnosis;
 
-use super::{Difficulty, ErrorType, Key, Outcome, RunId, Task, TaskId, Timestamp, Verification};
+use super::{
+    BaselineRun, Difficulty, ErrorType, GateOf, GateRun, Key, Outcome, RunId, Task, TaskId, Timestamp,
+    Verification,
+};
 
 /// One attempt on one task: built by the engine, stored, and read back as `ralph history --json` prints it. Fields that
 /// are skipped there are recorded all the same.
@@ -146,6 +149,12 @@ impl Attempt {
         })
     }
 
+    /// Its commit, where it made one.
+    pub fn commit(&self) -> Option<&str> {
+        self.commit_after.as_deref().filter(|_| self.committed())
+    }
+
+    /// Whether it made commits.
     pub fn committed(&self) -> bool {
         self.commit_after.is_some() && self.commit_before != self.commit_after
     }
@@ -172,17 +181,36 @@ names! {
     }
 }
 
+impl GateOutcome {
+    pub fn passed(self) -> bool {
+        self == Self::Passed
+    }
+}
+
 /// A gate that was run, as capture records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRecord {
+    pub of: GateOf,
     /// The command, shortened to a line.
     pub command: String,
     /// What it said in the end.
     pub outcome: GateOutcome,
+    /// None where it was killed, timed out or could not be started.
+    pub exit_code: Option<i32>,
+    /// How long all its runs took.
+    pub duration_ms: u64,
     /// How its last run ended, as the end of a sentence: `exited with code 1`.
     pub ended: String,
     /// It failed at first and passed when run again.
     pub flaky: bool,
+    /// The tests that failed at first, where it is flaky.
+    pub flaky_tests: Vec<String>,
+    /// What it said before the task's first attempt.
+    pub baseline: BaselineRun,
+    /// Tests that fail now and did not before.
+    pub regressions: Vec<String>,
+    /// It fails, but only as it did before the task.
+    pub excused: bool,
     /// What its output says of the failure. Not stored.
     pub diagnosis: Box<Diagnosis>,
     /// The end of its output, which is stored.
@@ -192,6 +220,27 @@ pub struct GateRecord {
 }
 
 impl GateRecord {
+    pub fn passed(&self) -> bool {
+        self.outcome.passed()
+    }
+
+    /// What is stored of it as evidence.
+    pub fn evidence(&self) -> GateRun {
+        GateRun {
+            of: self.of,
+            command: self.command.clone(),
+            outcome: self.outcome,
+            exit_code: self.exit_code,
+            duration_ms: self.duration_ms,
+            flaky: self.flaky,
+            flaky_tests: self.flaky_tests.clone(),
+            tests: self.diagnosis.tests,
+            regressions: self.regressions.clone(),
+            excused: self.excused,
+            baseline: self.baseline.clone(),
+        }
+    }
+
     /// What its output says went wrong, in one line; its last line where nothing in it looks like an error.
     pub fn headline(&self) -> Option<String> {
         let last = || {

@@ -151,6 +151,28 @@ pub struct Stats {
     pub categories: Vec<CategorySums>,
     /// First attempts, retries and changes of model.
     pub retries: RetrySums,
+    /// Gates that failed and then passed on the same tree, most often first.
+    pub flaky_gates: Vec<FlakySums>,
+    /// The tests that failed then.
+    pub flaky_tests: Vec<FlakySums>,
+}
+
+/// How often a gate, or a test in it, failed at first and passed when run again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FlakySums {
+    /// The command, or the test.
+    pub name: String,
+    /// The gate's command.
+    pub gate: String,
+    pub flaky: u64,
+    /// How often the gate judged an attempt.
+    pub runs: u64,
+}
+
+impl FlakySums {
+    pub fn rate(&self) -> f64 {
+        self.flaky as f64 / self.runs.max(1) as f64
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -56,6 +56,11 @@ impl Timestamp {
         format!("{date} {:02}:{:02}:{:02}", clock.hour(), clock.minute(), clock.second())
     }
 
+    pub fn minus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.as_millis().saturating_sub(millis))
+    }
+
     pub fn plus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))

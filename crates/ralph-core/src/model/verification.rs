@@ -104,7 +104,13 @@ pub struct GateRun {
     pub exit_code: Option<i32>,
     pub duration_ms: u64,
     pub flaky: bool,
+    /// The tests that failed at first, where it is flaky.
+    pub flaky_tests: Vec<String>,
     pub tests: Option<TestCounts>,
+    /// Tests that fail now and did not before.
+    pub regressions: Vec<String>,
+    /// It fails, but only as it did before the task.
+    pub excused: bool,
     pub baseline: BaselineRun,
 }
 
@@ -146,6 +152,24 @@ pub struct Verification {
     pub no_change_needed: Option<String>,
     /// The gates that were run, in this order.
     pub gates: Vec<GateRun>,
+}
+
+impl BaselineRun {
+    pub fn red() -> Self {
+        Self { result: Baseline::Red, ..Self::default() }
+    }
+
+    /// Whether more tests were collected afterwards.
+    pub fn has_fewer_tests(&self, after: Option<TestCounts>) -> bool {
+        self.tests.zip(after).is_some_and(|(before, after)| after.collected > before.collected)
+    }
+}
+
+impl GateRun {
+    /// Whether it passed before any work and shows no more now.
+    pub fn is_already_green(&self) -> bool {
+        self.baseline.result == Baseline::Green && !self.baseline.has_fewer_tests(self.tests)
+    }
 }
 
 impl Verification {

@@ -43,6 +43,8 @@ pub mod limits {
     pub const SUGGESTION_CHARS: usize = 10_000;
     pub const FINDINGS: usize = 20;
     pub const FINDING_CHARS: usize = 1000;
+    /// Why nothing had to be changed.
+    pub const REASON_CHARS: usize = 300;
 }
 
 /// Whose signals count: the task being attempted and the models it may ask for.
@@ -100,6 +102,8 @@ pub struct Signals {
     pub failed_block: Option<FailedBlock>,
     /// The first `FAILURE_REASON` that says something.
     pub failure_reason: Option<String>,
+    /// Why the task needed no change.
+    pub no_change_needed: Option<String>,
 }
 
 /// `<learning category tags>`: an insight for later tasks, as the agent gave it.
@@ -129,6 +133,7 @@ pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
             "promise" if content == "COMPLETE" => {
                 signals.promise.get_or_insert(Promise::Complete);
             }
+            "no-change-needed" if quotations.cover(element.span.start) => {}
             _ => signals.remember(&element, scope),
         }
     }
@@ -165,6 +170,9 @@ impl Signals {
             }
             "retry-suggestion" if self.retry_suggestion.is_none() && !is_placeholder(content) => {
                 self.retry_suggestion = Some(cut(content, limits::SUGGESTION_CHARS));
+            }
+            "no-change-needed" if self.no_change_needed.is_none() && !is_placeholder(content) => {
+                self.no_change_needed = Some(cut(content, limits::REASON_CHARS));
             }
             _ => {}
         }

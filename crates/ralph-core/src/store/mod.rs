@@ -4,6 +4,7 @@
 //! Each file holds one topic: its records, its queries and its changes. What only SQLite has is in `sqlite/`.
 
 mod agents_md;
+mod baselines;
 mod breaker;
 mod capture;
 mod claims;
@@ -29,6 +30,7 @@ mod task_changes;
 use std::path::PathBuf;
 
 pub use agents_md::*;
+pub use baselines::*;
 pub use breaker::*;
 pub use capture::*;
 pub use claims::*;

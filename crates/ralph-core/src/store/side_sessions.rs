@@ -64,15 +64,14 @@ impl Store {
             tx.update_record("side_sessions", session, bind! { id: id })?;
             if session.kind == SessionKind::Review {
                 let started = session.error_type != Some(ErrorType::Spawn);
-                tx.change(
-                    "UPDATE runs SET cost_usd = cost_usd + :cost, cost_unknown = cost_unknown + :unknown,
-                         cost_estimated = cost_estimated + :estimated
-                     WHERE id = :run",
-                    bind! {
-                        run: session.run_id, cost: session.cost_usd.unwrap_or(0.0),
-                        unknown: started && session.cost_usd.is_none(), estimated: session.cost_estimated,
-                    },
-                )?;
+                let (cost, estimated) = (session.cost_usd.unwrap_or(0.0), session.cost_estimated);
+                let unknown = started && session.cost_usd.is_none();
+                let add = "SET cost_usd = cost_usd + :cost, cost_unknown = cost_unknown + :unknown,
+                     cost_estimated = cost_estimated + :estimated";
+                tx.change(&format!("UPDATE totals {add}"), bind! { cost, unknown, estimated })?;
+                let run = &session.run_id;
+                let sql = format!("UPDATE runs {add} WHERE id = :run");
+                tx.change(&sql, bind! { cost, unknown, estimated, run })?;
             }
             match session.cost_usd {
                 Some(usd) => super::runs::spend(tx, now, AttemptCost::new(usd, session.cost_estimated)),

@@ -16,8 +16,8 @@ use super::{Purpose, Result, RunRequest, SessionKind, StoreError};
 use crate::breaker::BreakerState;
 use crate::event::TaskRef;
 use crate::model::{
-    Difficulty, DoneBy, ErrorType, GateOutcome, Key, LearningId, LearningState, Level, MarkSource, Outcome,
-    Phase, RunId, Source, Status, TaskId, Timestamp, Token, Verification,
+    BaselineRun, Difficulty, DoneBy, ErrorType, GateOutcome, Key, LearningId, LearningState, Level,
+    MarkSource, Outcome, Phase, RunId, Source, Status, TaskId, Timestamp, Token, Verification,
 };
 use crate::recovery::FinalState;
 use crate::text;
@@ -442,16 +442,22 @@ text_columns! {
     ErrorType: |text| Some(Self::from_stored(Outcome::Error, text)),
 }
 
-/// Stored as JSON.
-impl Column for Verification {
-    fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        serde_json::from_str(&String::read(value)?).map_err(|error| FromSqlError::Other(error.into()))
-    }
+/// Types that are stored as JSON.
+macro_rules! json_columns {
+    ($($type:ty),*) => {$(
+        impl Column for $type {
+            fn read(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                serde_json::from_str(&String::read(value)?).map_err(|error| FromSqlError::Other(error.into()))
+            }
 
-    fn write(&self) -> ToSqlOutput<'_> {
-        serde_json::to_string(self).unwrap_or_default().into()
-    }
+            fn write(&self) -> ToSqlOutput<'_> {
+                serde_json::to_string(self).unwrap_or_default().into()
+            }
+        }
+    )*};
 }
+
+json_columns!(Verification, BaselineRun);
 
 pub(super) struct Json<T>(pub T);
 

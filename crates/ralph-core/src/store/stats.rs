@@ -2,7 +2,7 @@
 
 use super::sql::{Statements, line, record};
 use super::{Result, Store};
-use crate::model::{CategorySums, ModelSums, RetrySums, RunId, Stats, Sums, TaskSums};
+use crate::model::{CategorySums, FlakySums, ModelSums, RetrySums, RunId, Stats, Sums, TaskSums};
 
 /// The columns of [`Sums`], over rows of `iteration_outcomes o`.
 const SUMS: &str = "sum(o.counted) AS attempts, sum(o.counted AND o.outcome = 'done') AS done,
@@ -16,6 +16,7 @@ record!(Sums { attempts, done, cost_usd, duration_ms, without_cost, cost_estimat
 record!(ModelSums { model, sums });
 record!(TaskSums { task_id = "id", key, spec, name, title via line, status, models, sums });
 record!(CategorySums { category, failures, tasks });
+record!(FlakySums { name, gate, flaky, runs });
 
 impl Store {
     pub fn stats(&self, run: Option<&RunId>) -> Result<Stats> {
@@ -51,6 +52,23 @@ impl Store {
                    FROM iteration_outcomes WHERE counted AND model <> 'none') o
              WHERE {WANTED} GROUP BY kind"
         );
+        // Old rows, and rows that another program wrote, may hold no JSON.
+        let runs =
+            "WITH runs (command, flaky, tests) AS (
+                 SELECT g.value ->> '$.command', coalesce(g.value ->> '$.flaky', 0), coalesce(g.value -> '$.flaky_tests', '[]')
+                 FROM iteration_outcomes o, json_each(o.verification, '$.gates') g
+                 WHERE (?1 IS NULL OR o.run_id = ?1) AND json_valid(o.verification)),
+             sums (command, runs) AS (SELECT command, count(*) FROM runs GROUP BY command) ";
+        let flaky_gates = format!(
+            "{runs} SELECT r.command AS name, r.command AS gate, sum(r.flaky) AS flaky, s.runs
+             FROM runs r JOIN sums s ON s.command = r.command
+             GROUP BY r.command HAVING sum(r.flaky) > 0 ORDER BY flaky DESC, name"
+        );
+        let flaky_tests = format!(
+            "{runs} SELECT t.value AS name, r.command AS gate, count(*) AS flaky, s.runs
+             FROM runs r JOIN sums s ON s.command = r.command, json_each(r.tests) t
+             GROUP BY name, gate ORDER BY flaky DESC, name"
+        );
         self.read_once(|conn| {
             let mut stats = Stats {
                 total: conn.one(&format!("SELECT {SUMS} FROM iteration_outcomes o WHERE {WANTED}"), [run])?,
@@ -58,6 +76,8 @@ impl Store {
                 tasks: conn.all(&tasks, [run])?,
                 categories: conn.all(&categories, [run])?,
                 retries: RetrySums::default(),
+                flaky_gates: conn.all(&flaky_gates, [run])?,
+                flaky_tests: conn.all(&flaky_tests, [run])?,
             };
             for (kind, sums) in conn.all::<(String, Sums), Vec<_>>(&retries, [run])? {
                 match kind.as_str() {

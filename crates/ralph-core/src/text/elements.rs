@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memchr;
 
 /// The tags Ralph reads; every other one is just text.
-pub(super) const TAGS: [&str; 10] = [
+pub(super) const TAGS: [&str; 11] = [
     "task-done",
     "task-failed",
     "promise",
@@ -16,6 +16,7 @@ pub(super) const TAGS: [&str; 10] = [
     "retry-suggestion",
     "review-verdict",
     "review-finding",
+    "no-change-needed",
 ];
 
 /// A closed element with one of Ralph's tag names.

@@ -13,7 +13,7 @@ case $class in
 honest) right; done_signal ;;
 slow) if learned; then right; done_signal; else half; echo "I ran out of ideas."; echo; echo "<task-failed>$RALPH_TASK_ID</task-failed>"; fi ;;
 forgets) right; if learned; then done_signal; else echo "All done."; fi ;;
-lies | ungated | green) if learned; then right; fi; done_signal ;;
+lies | ungated) if learned; then right; fi; done_signal ;;
 half) if learned; then right; else half; fi; done_signal ;;
 deletes) if learned; then right; else half; : > "tests/$name.sh"; fi; done_signal ;;
 weakens) if learned; then right; else half; grep -v ' [5-9] ' "tests/$name.sh" > "tests/$name.new"; mv "tests/$name.new" "tests/$name.sh"; fi; done_signal ;;
@@ -22,7 +22,7 @@ breaks)
     right
     if ! learned; then
         for other in lib/*.sh; do
-            [ "$other" = "lib/$name.sh" ] || { echo "echo broken by $name" > "$other"; break; }
+            [ "$other" != "lib/$name.sh" ] && [ -f "$other" ] && { echo "echo broken by $name" > "$other"; break; }
         done
     fi
     done_signal ;;

@@ -14,7 +14,9 @@ use crate::command_error::{CommandError, CommandResult};
 use crate::output::{self, Json};
 use crate::secrets::{shown, shown_words};
 use crate::settings::edit::{self, Name};
-use crate::settings::{AGENT_FIELDS, AgentSettings, Key, Settings, Source, format_name, nearest};
+use crate::settings::{
+    AGENT_FIELDS, AgentSettings, Key, RENAMED, Renamed, Settings, Source, format_name, nearest,
+};
 use crate::ui::table::Table;
 use crate::workspace::{find, find_settings};
 
@@ -75,12 +77,19 @@ pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
         Command::Show { all, json } => show(dir, *all, *json),
         Command::Get { setting, json } => {
             let (_, settings) = find_settings(dir)?;
-            let row = row(&settings, setting).ok_or_else(|| unknown(setting, &settings))?;
+            let setting = renamed(setting).map_or_else(|| setting.clone(), |(name, _)| name);
+            let row = row(&settings, &setting).ok_or_else(|| unknown(&setting, &settings))?;
             let value = text(&row.value).unwrap_or_default();
             output::print(*json, &row, || output::line(value))
         }
-        Command::Set { setting, value, json } => set(&File::read(dir)?, setting, value, *json),
-        Command::Unset { setting, json } => unset(&File::read(dir)?, setting, *json),
+        Command::Set { setting, value, json } => match renamed(setting) {
+            Some((name, renamed)) => set(&File::read(dir)?, &name, renamed.value(value), *json),
+            None => set(&File::read(dir)?, setting, value, *json),
+        },
+        Command::Unset { setting, json } => {
+            let setting = renamed(setting).map_or_else(|| setting.clone(), |(name, _)| name);
+            unset(&File::read(dir)?, &setting, *json)
+        }
         Command::Path(args) => {
             let path = find(dir)?.config();
             let document = json!({ "path": path, "exists": path.exists() });
@@ -219,6 +228,25 @@ fn show(dir: Option<&Path>, all: bool, json: bool) -> CommandResult {
     })
 }
 
+/// The new name of a setting that a person calls by its old one.
+fn renamed(setting: &str) -> Option<(String, &'static Renamed)> {
+    let (section, old) = setting.split_once('.')?;
+    let renamed = Renamed::find(section, old)?;
+    Some((format!("{section}.{}", renamed.new), renamed))
+}
+
+/// The text of a file without the old name of this setting.
+fn without_old_name(file: &File, name: &Name) -> Result<String, CommandError> {
+    let text = file.text.clone();
+    let mut old =
+        RENAMED.iter().filter(|renamed| [renamed.section] == *name.table && renamed.new == name.key);
+    let Some(renamed) = old.next() else {
+        return Ok(text);
+    };
+    let old = Name { key: renamed.old.to_owned(), ..name.clone() };
+    Ok(edit::unset(&text, &old).map_err(|_| file.not_toml())?.unwrap_or(text))
+}
+
 fn row(settings: &Settings, name: &str) -> Option<Row> {
     rows(settings).into_iter().find(|row| row.name() == name)
 }
@@ -308,7 +336,7 @@ fn set(file: &File, setting: &str, value: &str, json: bool) -> CommandResult {
     let wrong = |why| CommandError::usage(format_args!("{setting}: {why}"));
     let value = edit::typed(&name, value).map_err(wrong)?;
     let with = |text: &str, name: &Name, value| edit::set(text, name, value).map_err(|_| file.not_toml());
-    let mut text = file.text.clone();
+    let mut text = without_old_name(file, &name)?;
     let is_new = |agent| !before.agents.contains_key(agent);
     if name.key == "command" && name.agent().is_some_and(is_new) {
         let kind = Name { key: "kind".into(), ..name.clone() };
@@ -339,8 +367,9 @@ fn unset(file: &File, setting: &str, json: bool) -> CommandResult {
     let defaults = Settings::default();
     let known = before.as_ref().unwrap_or(&defaults);
     let name = Name::parse(setting).ok_or_else(|| unknown(setting, known))?;
-    let shorter = edit::unset(&file.text, &name).map_err(|_| file.not_toml())?;
-    let Some(text) = shorter else {
+    let text = without_old_name(file, &name)?;
+    let shorter = edit::unset(&text, &name).map_err(|_| file.not_toml())?;
+    let Some(text) = shorter.or_else(|| (text != file.text).then_some(text)) else {
         known_name(setting, known)?;
         return file.report(setting, None, None, json);
     };

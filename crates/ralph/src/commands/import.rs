@@ -307,7 +307,8 @@ fn list(mark: char, tasks: &[ImportedTask], hide_ids: bool) {
             true => String::new(),
             false => format!("{}  ", task.name),
         };
-        let standing = Standing { status: task.status, verified: task.verified, done_by: task.done_by };
+        let standing =
+            Standing { verified: task.verified, done_by: task.done_by, ..Standing::of(task.status) };
         output::line(format_args!("{mark} {name}{} · {}", one_line(&task.title, 80), standing.plain()));
     }
     if tasks.len() > LISTED {

@@ -242,7 +242,7 @@ fn report(root: &Path, made: &[&str], survey: &Survey, choices: &Choices) {
 }
 
 fn gate(survey: &Survey, choices: &Choices) -> String {
-    let set = "ralph config set gate.verify COMMAND";
+    let set = "ralph config set gate.default COMMAND";
     match (&choices.verify, &survey.project.test_command, &survey.missing_program) {
         (Some(verify), ..) => format!(
             "`{}` is the gate of tasks without their own. Run it now: while it fails, none of them can be done",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ralph_core::adaptive::{Expectation, expectations};
 use ralph_core::agent::output_prices;
-use ralph_core::model::{Stats, Sums, TaskId};
+use ralph_core::model::{FlakySums, Stats, Sums, TaskId};
 use ralph_core::text::one_line;
 use serde_json::{Value, json};
 
@@ -81,7 +81,13 @@ fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Va
             "other_model": with_sums(json!({}), &retries.other_model),
         },
         "expected": expected,
+        "flaky_gates": stats.flaky_gates.iter().map(with_rate).collect::<Vec<_>>(),
+        "flaky_tests": stats.flaky_tests.iter().map(with_rate).collect::<Vec<_>>(),
     })
+}
+
+fn with_rate(of: &FlakySums) -> Value {
+    json!({ "name": of.name, "gate": of.gate, "flaky": of.flaky, "runs": of.runs, "rate": of.rate() })
 }
 
 /// An object with the sums, and what follows from them.
@@ -147,6 +153,19 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
             errors.row([name, of.failures.to_string(), of.tasks.to_string()]);
         }
         part("By error", &errors);
+    }
+    for (title, heading, flaky) in
+        [("Flaky gates", "GATE", &stats.flaky_gates), ("Flaky tests", "TEST", &stats.flaky_tests)]
+    {
+        if flaky.is_empty() {
+            continue;
+        }
+        let mut table = Table::new([heading, "FLAKY", "RUNS", "RATE"]);
+        for of in flaky.iter().take(MOST_TASKS) {
+            let rate = format!("{:.0}%", of.rate() * 100.0);
+            table.row([one_line(&of.name, 80), of.flaky.to_string(), of.runs.to_string(), rate]);
+        }
+        part(title, &table);
     }
     let mut tasks = Table::new([
         "TASK", "ATTEMPTS", "DONE", "RATE", "COST", "PER DONE", "TIME", "STATUS", "MODELS", "TITLE",

@@ -43,6 +43,8 @@ pub struct StatusFacts {
     pub open: Vec<OpenTask>,
     /// Done tasks that no gate verified.
     pub unverified: Vec<UnverifiedTask>,
+    /// Done tasks whose gate passed before any work, too.
+    pub already_green: Vec<TaskRef>,
     /// Gates that were changed in a plan file while an agent was running, and that nobody has imported since.
     pub gates_waiting: Vec<WaitingGate>,
     /// Usage limits that have not reset yet.
@@ -141,6 +143,7 @@ impl StatusFacts {
             held: store.held(usize::MAX)?,
             open: plan.open_tasks(),
             unverified: plan.unverified_tasks(),
+            already_green: plan.already_green_tasks(),
             gates_waiting: store.waiting_gates()?,
             limits: store.agent_limits(now())?,
             active,

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use ralph_core::decide::{Blocker, Waiter, held_up, outlook};
 use ralph_core::event::TaskRef;
-use ralph_core::model::{Attempt, DoneBy, GateOutcome, Outcome, Status, Task, TaskId, Timestamp};
+use ralph_core::model::{
+    Attempt, DoneBy, GateOutcome, Outcome, Status, Task, TaskId, Timestamp, Verification,
+};
 use ralph_core::store::{PlanNode, Scope};
 use serde::Serialize;
 
@@ -56,6 +58,7 @@ pub struct UnverifiedTask {
     #[serde(flatten)]
     pub task: TaskRef,
     pub done_by: Option<DoneBy>,
+    pub verification: Option<Verification>,
     /// Whether it has a gate that could verify it.
     pub has_gate: bool,
 }
@@ -166,6 +169,7 @@ impl PlanFacts {
         let unverified = unverified.map(|task| UnverifiedTask {
             task: task.into(),
             done_by: task.done_by,
+            verification: task.verification.clone(),
             has_gate: task.verify.is_some() || self.has_project_gate,
         });
         let mut unverified: Vec<UnverifiedTask> = unverified.collect();
@@ -175,6 +179,13 @@ impl PlanFacts {
             _ => 0,
         });
         unverified
+    }
+
+    /// Every done task whose gate passed before any work, too. Parents of such tasks are left out.
+    pub fn already_green_tasks(&self) -> Vec<TaskRef> {
+        let is_green = |task: &&Task| task.verification.as_ref().is_some_and(|it| it.already_green);
+        let own = self.tasks.iter().filter(is_green).filter(|task| task.done_by != Some(DoneBy::Children));
+        own.map(TaskRef::from).collect()
     }
 
     /// Fix tasks that were blocked together with the task they are for, and that task.
@@ -285,7 +296,8 @@ pub fn next_command(
 }
 
 fn is_gate_unusable(reason: &str) -> bool {
-    let is_broken = reason.starts_with("the gate `") && reason.contains("` cannot run: ");
+    let is_broken = ["the gate `", "the project's gate `"].iter().any(|start| reason.starts_with(start))
+        && reason.contains("` cannot run: ");
     is_broken || reason.starts_with("gates are required, but this task has none")
 }
 

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use ralph_core::event::{EventKind, GateAuthor, TaskRef};
-use ralph_core::model::{Attempt, Cost, DoneBy, ErrorType, Outcome, RunId, Status, Task, TaskId, Timestamp};
+use ralph_core::model::{
+    Attempt, Cost, DoneBy, ErrorType, Outcome, RunId, Status, Task, TaskId, Timestamp, Verification,
+};
 use ralph_core::store::{RunRow, Store, StoreError, WaitingGate};
 use serde::Serialize;
 
@@ -68,6 +70,10 @@ pub struct RunTask {
     pub task: TaskRef,
     #[serde(flatten)]
     pub standing: Standing,
+    /// What it rests on, where it is done.
+    pub verification: Option<Verification>,
+    /// The commit of the run's last attempt that made one.
+    pub commit: Option<String>,
     /// Why it is blocked, failed or skipped.
     pub reason: Option<String>,
     /// Counted attempts.
@@ -89,6 +95,8 @@ impl RunTask {
         Self {
             task: task.into(),
             standing: task.into(),
+            verification: task.verification.clone(),
+            commit: None,
             next,
             reason: task.reason.clone(),
             attempts: 0,
@@ -103,6 +111,7 @@ impl RunTask {
         self.attempts += u64::from(attempt.counted);
         self.uncounted_attempts += u64::from(!attempt.counted);
         self.duration_ms += attempt.duration_ms;
+        self.commit = attempt.commit().map(str::to_owned).or(self.commit.take());
         let unknown = self.cost.cost_unknown + u64::from(attempt.cost_is_unknown());
         let estimated = self.cost.cost_estimated || attempt.cost_estimated;
         let usd = self.cost.known_usd() + attempt.cost_usd.unwrap_or_default();

@@ -38,6 +38,24 @@ pub const CHANGED_DEFAULTS: &[ChangedDefault] = &[
         why: "fewer tasks are left for you in the morning",
         only_with_strategy: Some(Strategy::Adaptive),
     },
+    ChangedDefault {
+        revision: 2,
+        section: "gate",
+        name: "rerun",
+        old: "0",
+        new: "1",
+        why: "a flaky gate costs the agent no failure",
+        only_with_strategy: None,
+    },
+    ChangedDefault {
+        revision: 2,
+        section: "gate",
+        name: "baseline",
+        old: "\"off\"",
+        new: "\"first\"",
+        why: "a gate that passes before any work cannot show that work was done",
+        only_with_strategy: None,
+    },
 ];
 
 /// The revision of the defaults that this Ralph has.

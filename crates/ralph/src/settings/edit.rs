@@ -182,7 +182,7 @@ mod tests {
             ("", "memory.agents_md", "false", "[memory]\nagents_md = false\n"),
             ("", "run.fallback", "codex, gemini", "[run]\nfallback = [\"codex\", \"gemini\"]\n"),
             ("", "run.fallback", "[\"codex\"]", "[run]\nfallback = [\"codex\"]\n"),
-            ("", "gate.verify", "a \"b\" \\ c", "[gate]\nverify = 'a \"b\" \\ c'\n"),
+            ("", "gate.default", "a \"b\" \\ c", "[gate]\ndefault = 'a \"b\" \\ c'\n"),
             ("", "agents.x.y.command", "sh a.sh", "[agents.\"x.y\"]\ncommand = [\"sh\", \"a.sh\"]\n"),
             ("", "agents.claude.env", "{ A = \"1\" }", "[agents.claude]\nenv = { A = \"1\" }\n"),
             (

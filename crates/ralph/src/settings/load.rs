@@ -7,7 +7,7 @@ use toml_edit::{Document, Item, TableLike, TomlError, Value};
 
 use super::agents::{self, AgentSettings};
 use super::types::{Kind, Source};
-use super::{KEYS, Key, Settings};
+use super::{KEYS, RENAMED, Renamed, Settings};
 use crate::command_error::CommandError;
 
 /// How settings are named in the environment: `RALPH_SET_RUN_MAX_ATTEMPTS`.
@@ -33,15 +33,23 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
             return Err(suggest(message, section, sections()));
         }
         for (key, item) in table.iter() {
+            let renamed = Renamed::find(section, key);
+            if let Some(Renamed { new, .. }) = renamed.filter(|renamed| table.contains_key(renamed.new)) {
+                let message =
+                    format!("{name}: [{section}] `{key}` is the old name of `{new}`, which is set, too");
+                return Err(CommandError::usage(message).hint(format_args!("delete the line of `{key}`")));
+            }
+            let key = renamed.map_or(key, |renamed| renamed.new);
             let known = || KEYS.iter().filter(|known| known.section == section);
             let kind = known().find(|known| known.name == key).map(|known| known.kind);
             let Some((kind, setting)) = kind.zip(settings.find_mut(section, key)) else {
                 let message = format!("{name}: unknown key `{key}` in [{section}]");
                 return Err(suggest(message, key, known().map(|known| known.name)));
             };
-            let source = Source::File { line: line(table, key) };
+            let written = renamed.map_or(key, |renamed| renamed.old);
+            let source = Source::File { line: line(table, written) };
             text_of(kind, item)
-                .and_then(|text| setting.read(&text, source))
+                .and_then(|text| setting.read(renamed.map_or(&text, |renamed| renamed.value(&text)), source))
                 .map_err(|why| CommandError::usage(format_args!("{name}: [{section}] {key}: {why}")))?;
         }
     }
@@ -138,21 +146,24 @@ pub(super) fn read_environment(
     settings: &mut Settings,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<(), CommandError> {
-    let variable = |key: &Key| format!("{PREFIX}{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
+    let variable =
+        |section: &str, name: &str| format!("{PREFIX}{}_{}", section.to_uppercase(), name.to_uppercase());
     for (name, value) in environment {
         // Other programs' variables may be anything.
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
         let Some(text) = value.to_str() else {
             return Err(CommandError::usage(format_args!("{name} is not valid UTF-8")));
         };
-        let key = KEYS.iter().find(|key| variable(key) == name);
-        let Some(setting) = key.and_then(|key| settings.find_mut(key.section, key.name)) else {
-            let names: Vec<String> = KEYS.iter().map(variable).collect();
+        let renamed = RENAMED.iter().find(|renamed| variable(renamed.section, renamed.old) == name);
+        let key = KEYS.iter().find(|key| variable(key.section, key.name) == name);
+        let key = renamed.map(|to| (to.section, to.new)).or(key.map(|key| (key.section, key.name)));
+        let Some(setting) = key.and_then(|(section, name)| settings.find_mut(section, name)) else {
+            let names: Vec<String> = KEYS.iter().map(|key| variable(key.section, key.name)).collect();
             let message = format!("unknown environment variable {name}");
             return Err(suggest(message, name, names.iter().map(String::as_str)));
         };
         setting
-            .read(text, Source::Environment(name.to_owned()))
+            .read(renamed.map_or(text, |renamed| renamed.value(text)), Source::Environment(name.to_owned()))
             .map_err(|why| CommandError::usage(format_args!("{name}: {why}")))?;
     }
     Ok(())
@@ -187,6 +198,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::settings::BaselineWhen;
 
     fn settings(toml: &str, env: &[(&str, &str)]) -> Result<Settings, String> {
         let file = Path::new(".ralph.toml");
@@ -228,13 +240,26 @@ mod tests {
             "[run]\nlimit = 0",
             "[run]\nlimit = 'many'",
             "[run]\nattempt_timeout = 'soon'",
-            "[gate]\nprecheck = 3",
+            "[gate]\nbaseline = 3",
             "[run]\nlimit = [1]",
             "run = 3",
             "[run",
         ] {
             assert!(settings(toml, &[]).is_err(), "{toml}");
         }
+    }
+
+    #[test]
+    fn old_names_are_accepted_with_their_values() {
+        let old = "[gate]\nverify = 'make'\nretries = 3\nprecheck = false\n";
+        let gate = settings(old, &[]).unwrap().gate;
+        assert_eq!((gate.default.as_deref(), *gate.rerun), (Some("make"), 3));
+        assert_eq!(*gate.baseline, BaselineWhen::Off);
+        let env = [("RALPH_SET_GATE_PRECHECK", "true"), ("RALPH_SET_GATE_VERIFY", "x")];
+        let gate = settings(old, &env).unwrap().gate;
+        assert_eq!((gate.default.as_deref(), *gate.baseline), (Some("x"), BaselineWhen::First));
+        let both = settings("[gate]\nverify = 'a'\ndefault = 'b'", &[]).unwrap_err();
+        assert!(both.contains("`verify` is the old name of `default`"), "{both}");
     }
 
     #[test]

@@ -343,6 +343,7 @@ macro_rules! choices {
 choices! {
     OnOpen { "exit" => Self::Exit, "wait" => Self::Wait, }
     CommitWhen { "off" => Self::Never, "on-success" => Self::OnSuccess, }
+    BaselineWhen { "first" => Self::First, "off" => Self::Off, }
     OnDirty { "continue" => Self::Continue, "refuse" => Self::Refuse, }
     PauseOn {
         "never" => Self::Never, "breaker" => Self::Breaker, "stuck" => Self::Stuck, "failure" => Self::Failure,
@@ -357,6 +358,13 @@ choices! {
         "stash" => Self::Mode(RollbackMode::Stash),
         "reset" => Self::Mode(RollbackMode::Reset),
     }
+}
+
+/// When gates are run without a task's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaselineWhen {
+    First,
+    Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

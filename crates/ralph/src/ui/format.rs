@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use ralph_core::model::{Attempt, Cost, ErrorType, NO_MODEL, Outcome, Timestamp};
+use ralph_core::model::{
+    Attempt, Baseline, Cost, ErrorType, GateOf, GateRun, Level, NO_MODEL, Outcome, TestCounts, Timestamp,
+    Verification,
+};
 use ralph_core::store::{SessionKind, SideSession};
-use ralph_core::text::one_line;
+use ralph_core::text::{few, one_line};
 
-use super::style::{self, UNVERIFIED};
+use super::style::{self, EvidenceKind, done_word};
 use super::table::Table;
 
 /// A duration as people say it: `0.4 s`, `12 s`, `3 min 5 s`, `12 min`, `6 h 40 min`, `2 d 3 h`.
@@ -165,13 +168,68 @@ pub fn run_end(is_finished: bool, reason: &str) -> String {
 }
 
 pub fn outcome(attempt: &Attempt) -> String {
-    match (attempt.outcome, attempt.verified) {
-        (Outcome::Done, false) => UNVERIFIED.to_owned(),
-        (Outcome::Done, true) => "done".to_owned(),
-        (outcome, _) => failure(outcome, attempt.error_type.as_ref(), None),
+    match attempt.outcome {
+        Outcome::Done => done_word(attempt.verified, EvidenceKind::from(&attempt.verification)).to_owned(),
+        outcome => failure(outcome, attempt.error_type.as_ref(), None),
     }
 }
 
+/// What the word done rests on, a line for each piece of evidence.
+pub fn evidence(verification: &Verification, commit: Option<&str>) -> Vec<String> {
+    let mut lines: Vec<String> = verification.gates.iter().map(gate_evidence).collect();
+    lines.extend(commit.map(|commit| format!("commit {}", commit.get(..10).unwrap_or(commit))));
+    if let Some(review) = &verification.review {
+        let agent = one_line(&review.agent, 60);
+        lines.push(format!("{} by {agent}", review.verdict));
+        lines.extend(review.findings.iter().map(|finding| format!("finding: {}", one_line(finding, 300))));
+    }
+    lines.extend(
+        verification.no_change_needed.as_ref().map(|why| format!("nothing had to be changed: {why}")),
+    );
+    if !verification.protected.is_empty() {
+        lines.push(format!("protected files restored: {}", few(&verification.protected, 5)));
+    }
+    if verification.already_green {
+        lines.push("already green: the gate passed before any work, too".to_owned());
+    }
+    if lines.is_empty() && verification.level == Level::None {
+        lines.push("nothing that Ralph checked".to_owned());
+    }
+    lines
+}
+
+/// `gate `pytest`: exit 0, 1.2 s, 12 tests, 12 passed; before: failed, 10 tests, 9 passed`.
+fn gate_evidence(gate: &GateRun) -> String {
+    let whose = match gate.of {
+        GateOf::Task => "gate",
+        GateOf::Default => "default gate",
+        GateOf::Always => "project's gate",
+    };
+    let exit = gate.exit_code.map_or_else(|| gate.outcome.to_string(), |code| format!("exit {code}"));
+    let time = duration(Duration::from_millis(gate.duration_ms));
+    let flaky = if gate.flaky { ", flaky: it failed first" } else { "" };
+    let excused = if gate.excused { ", fails as before" } else { "" };
+    let before = match gate.baseline.result {
+        Baseline::Green => "; before: passed",
+        Baseline::Red => "; before: failed",
+        Baseline::Unknown => "",
+    };
+    let tests_before = gate.baseline.tests.filter(|_| gate.baseline.result != Baseline::Unknown);
+    format!(
+        "{whose} `{}`: {exit}, {time}{}{flaky}{excused}{before}{}",
+        gate.command,
+        tests(gate.tests),
+        tests(tests_before)
+    )
+}
+
+fn tests(counts: Option<TestCounts>) -> String {
+    let told =
+        |counts: TestCounts| format!(", {}, {} passed", counted(counts.collected, "test"), counts.passed);
+    counts.map(told).unwrap_or_default()
+}
+
+/// How an attempt ended, with its message.
 pub fn outcome_line(attempt: &Attempt) -> String {
     match (attempt.outcome, &attempt.message) {
         (Outcome::Done, Some(message)) => format!("{}: {message}", outcome(attempt)),

@@ -6,10 +6,10 @@ use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, WaitingFor};
 use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, ReviewVerdict, Status};
 use ralph_core::store::Merged;
-use ralph_core::text::{code_line, shell_word};
+use ralph_core::text::{code_line, few, shell_word};
 
 use super::format;
-use super::style::{self, BOLD, DIM, GREEN, RED, UNVERIFIED, YELLOW, paint};
+use super::style::{self, BOLD, DIM, EvidenceKind, GREEN, RED, UNVERIFIED, YELLOW, paint};
 
 /// How many tasks without a gate are named.
 const NAMED: usize = 5;
@@ -46,7 +46,11 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::RunStarted { gates_off: true, .. } => {
             yellow("! --no-gate: gates do not run, tasks will be unverified".to_owned())
         }
-        EventKind::RunStarted { without_gate, ungated, .. } => self::ungated(*without_gate, ungated),
+        EventKind::RunStarted { without_gate, ungated, already_green, .. } => {
+            let lines = [self::ungated(*without_gate, ungated), self::already_green(already_green)];
+            let lines: Vec<String> = lines.into_iter().flatten().collect();
+            (!lines.is_empty()).then(|| lines.join("\n"))
+        }
         EventKind::AttemptFinished(finished) => Some(attempt(finished)),
         EventKind::LostFound { task, status: Status::Done, verified, .. } => Some(format!(
             "{} {} Ralph crashed after it committed the work; the task is {}",
@@ -172,6 +176,22 @@ pub fn line(event: &RunEvent) -> Option<String> {
 }
 
 /// The warning about tasks without a gate, if there are any, and how one of them gets a gate. Names may be left out.
+/// The tasks whose gate is known to pass without their work.
+fn already_green(names: &[String]) -> Option<String> {
+    let (gates, pass) = match names.len() {
+        0 => return None,
+        1 => ("gate", "passes"),
+        _ => ("gates", "pass"),
+    };
+    let names = few(names, NAMED);
+    Some(paint(
+        YELLOW,
+        format_args!(
+            "! the {gates} of {names} already {pass} before any work, so passing later shows little"
+        ),
+    ))
+}
+
 pub fn ungated(tasks: u64, names: &[String]) -> Option<String> {
     let (have, them) = match tasks {
         0 => return None,
@@ -261,9 +281,18 @@ fn attempt(finished: &AttemptFinished) -> String {
     let mark = style::outcome_mark(finished.outcome, finished.counted, finished.verified);
     let name = paint(BOLD, finished.task.name());
     let mut lines = vec![format!("{mark} {name} {}  {}", finished.task.title, paint(DIM, facts))];
+    let evidence = EvidenceKind::from(&finished.verification);
     if finished.outcome == Outcome::Done && !finished.verified {
         let why = finished.message.as_deref().unwrap_or("no gate ran");
-        lines.push(paint(YELLOW, format_args!("done, unverified: {why}")));
+        lines.push(paint(YELLOW, format_args!("{}: {why}", style::done_word(false, evidence))));
+    } else if finished.outcome == Outcome::Done && evidence == EvidenceKind::AlreadyGreen {
+        lines.push(paint(YELLOW, "done, already green: the gate passed before any work, too"));
+    }
+    for gate in finished.verification.gates.iter().filter(|gate| gate.excused) {
+        lines.push(paint(
+            YELLOW,
+            format_args!("the project's gate `{}` fails as it did before this task", gate.command),
+        ));
     }
     let error = finished.error_type.as_ref();
     // A broken setup ends the run or changes the agent, and is shown there.

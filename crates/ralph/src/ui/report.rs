@@ -4,12 +4,12 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use ralph_core::engine::Summary;
-use ralph_core::event::WaitingFor;
+use ralph_core::event::{TaskRef, WaitingFor};
 use ralph_core::exit::RunExit;
 use ralph_core::model::{Status, Timestamp};
 use ralph_core::store::{BreakerState, Purpose, RunRequest, WaitingGate};
 
-use super::style::{self, BOLD, CYAN, DIM, Standing, YELLOW, paint};
+use super::style::{self, BOLD, CYAN, DIM, EvidenceKind, Standing, YELLOW, paint};
 use super::table::{self, Table};
 use super::{format, lines};
 use crate::commands::limits;
@@ -86,6 +86,7 @@ pub fn status(facts: &StatusFacts, width: usize) -> String {
     not_done_yet(&facts.open, &mut page);
     let unverified_tasks: Vec<&UnverifiedTask> = facts.unverified.iter().collect();
     unverified(&unverified_tasks, &mut page);
+    already_green(&facts.already_green.iter().collect::<Vec<_>>(), &mut page);
     page.text
 }
 
@@ -102,6 +103,7 @@ pub fn summary(workspace: &Workspace, summary: &Summary) -> String {
     });
     if let Some(run) = &run {
         tasks(&run.worked_on(), "", &mut page);
+        evidence(&run.done, &mut page);
         page.gap();
         run.gate_changes.iter().for_each(|change| page.add(format_args!("  {}", gate_change(change))));
         run.gates_waiting.iter().for_each(|waiting| page.add(format_args!("  {}", waiting_gate(waiting))));
@@ -113,6 +115,9 @@ pub fn summary(workspace: &Workspace, summary: &Summary) -> String {
         let mut tasks = plan.unverified_tasks();
         tasks.retain(|task| done.contains(&&task.task.task_id));
         unverified(&tasks.iter().collect::<Vec<_>>(), &mut page);
+        let mut green = plan.already_green_tasks();
+        green.retain(|task| done.contains(&&task.task_id));
+        already_green(&green.iter().collect::<Vec<_>>(), &mut page);
     }
     page.gap();
     if !is_error(summary.exit) {
@@ -265,9 +270,17 @@ fn last_run(run: &RunFacts, page: &mut Page) {
         page.add(format_args!("  hint: {hint}"));
     }
     let mut results = format!("{} done", run.done.len());
-    let unverified = run.done.iter().filter(|task| !task.standing.verified).count();
-    if unverified > 0 {
-        results.push_str(&format!(" ({unverified} unverified)"));
+    let count = |is: &dyn Fn(&Standing) -> bool| run.done.iter().filter(|task| is(&task.standing)).count();
+    let reviewed = count(&|it| it.evidence == EvidenceKind::Reviewed);
+    let kinds = [
+        (count(&|it| it.evidence == EvidenceKind::AlreadyGreen), "already green"),
+        (reviewed, "reviewed"),
+        (count(&|it| !it.verified).saturating_sub(reviewed), "unverified"),
+    ];
+    let kinds: Vec<String> =
+        kinds.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    if !kinds.is_empty() {
+        results.push_str(&format!(" ({})", kinds.join(", ")));
     }
     if !run.blocked.is_empty() {
         results.push_str(&format!(", {} {}", run.blocked.len(), style::status(Status::Blocked)));
@@ -360,7 +373,7 @@ fn not_done_yet(open: &[OpenTask], page: &mut Page) {
 
 /// The task in a line (what happened and when, how many tasks wait for it), and below it why.
 fn open_task(task: &OpenTask, page: &mut Page) {
-    let standing = Standing { status: task.status, verified: false, done_by: None };
+    let standing = Standing::of(task.status);
     let ends = match task.interrupted {
         true => ", ",
         false if task.happened.contains("attempt") => ", last ",
@@ -387,7 +400,7 @@ fn unverified(tasks: &[&UnverifiedTask], page: &mut Page) {
     page.gap();
     page.add(paint(BOLD, "Unverified (no gate passed)"));
     for UnverifiedTask { task, done_by, .. } in tasks.iter().take(page.listed) {
-        let standing = Standing { status: Status::Done, verified: false, done_by: *done_by };
+        let standing = Standing { done_by: *done_by, ..Standing::of(Status::Done) };
         page.add(format_args!("  {} {} {} · {}", standing.mark(), task.name(), task.title, standing.plain()));
     }
     page.more(tasks.len(), SHOWS_ALL);
@@ -397,6 +410,37 @@ fn unverified(tasks: &[&UnverifiedTask], page: &mut Page) {
         false => format!("ralph task edit {name} --verify CMD && "),
     };
     page.add(format_args!("  next: {}", paint(CYAN, format!("{add_gate}ralph task done {name} --verify"))));
+}
+
+/// The done tasks whose gate passed before any work, too.
+fn already_green(tasks: &[&TaskRef], page: &mut Page) {
+    let Some(first) = tasks.first() else { return };
+    page.gap();
+    page.add(paint(BOLD, "Already green (the gate passed before any work, too)"));
+    for task in tasks.iter().take(page.listed) {
+        page.add(format_args!("  {} {} {}", paint(YELLOW, "✓"), task.name(), task.title));
+    }
+    page.more(tasks.len(), SHOWS_ALL);
+    let name = first.name();
+    let next = format!("ralph task edit {name} --verify CMD && ralph task done {name} --verify");
+    page.add(format_args!("  next: {}, with a gate that can fail", paint(CYAN, next)));
+}
+
+/// What each task that a run finished rests on, where gates ran.
+fn evidence(done: &[RunTask], page: &mut Page) {
+    let lines = done.iter().filter_map(|task| {
+        let verification = task.verification.as_ref().filter(|it| !it.gates.is_empty())?;
+        let evidence = format::evidence(verification, task.commit.as_deref()).join(" · ");
+        Some(format!("  {}: {evidence}", task.task.name()))
+    });
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        return;
+    }
+    page.gap();
+    page.add(paint(BOLD, "Evidence"));
+    lines.iter().take(page.listed).for_each(|line| page.add(line));
+    page.more(lines.len(), SHOWS_ALL);
 }
 
 fn waiting_gate(waiting: &WaitingGate) -> String {

@@ -1,7 +1,7 @@
 //! Colours and marks. `anstream` takes them away where they are not wanted.
 
 use anstyle::{AnsiColor, Style};
-use ralph_core::model::{DoneBy, Outcome, Status, Task};
+use ralph_core::model::{DoneBy, Level, Outcome, Status, Task, Verification};
 use ralph_core::store::PlanCounts;
 use serde::Serialize;
 
@@ -62,11 +62,49 @@ pub struct Standing {
     /// Whether a gate that passed stands behind it.
     pub verified: bool,
     pub done_by: Option<DoneBy>,
+    #[serde(skip)]
+    pub evidence: EvidenceKind,
+}
+
+/// What people should know of what a done task rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EvidenceKind {
+    #[default]
+    Plain,
+    /// Its gate passed before any work, too.
+    AlreadyGreen,
+    /// Its gate failed at first and passed when run again.
+    Flaky,
+    /// Another agent accepted it, and no gate passed.
+    Reviewed,
+}
+
+impl From<&Verification> for EvidenceKind {
+    fn from(verification: &Verification) -> Self {
+        match verification {
+            Verification { level: Level::Review, .. } => Self::Reviewed,
+            Verification { already_green: true, .. } => Self::AlreadyGreen,
+            Verification { flaky: true, .. } => Self::Flaky,
+            _ => Self::Plain,
+        }
+    }
 }
 
 impl From<&Task> for Standing {
     fn from(task: &Task) -> Self {
-        Self { status: task.status, verified: task.verified, done_by: task.done_by }
+        let evidence = task.verification.as_ref().map(EvidenceKind::from).unwrap_or_default();
+        Self { status: task.status, verified: task.verified, done_by: task.done_by, evidence }
+    }
+}
+
+/// What a done task or attempt is called.
+pub fn done_word(verified: bool, evidence: EvidenceKind) -> &'static str {
+    match (verified, evidence) {
+        (false, EvidenceKind::Reviewed) => "done, reviewed",
+        (false, _) => UNVERIFIED,
+        (true, EvidenceKind::AlreadyGreen) => "done, already green",
+        (true, EvidenceKind::Flaky) => "done, flaky gate",
+        (true, EvidenceKind::Plain | EvidenceKind::Reviewed) => "done",
     }
 }
 
@@ -75,12 +113,16 @@ impl Standing {
         self.status == Status::Done && !self.verified
     }
 
+    pub fn of(status: Status) -> Self {
+        Self { status, verified: false, done_by: None, evidence: EvidenceKind::Plain }
+    }
+
     /// In a few words: `done`, `done, unverified`, `done (by you)`, `blocked`.
     pub fn plain(self) -> String {
-        match self.done_by {
-            Some(DoneBy::Person) if self.is_unverified() => "done (by you)".to_owned(),
-            _ if self.is_unverified() => UNVERIFIED.to_owned(),
-            _ => status_word(self.status).to_owned(),
+        match (self.status, self.done_by) {
+            (Status::Done, Some(DoneBy::Person)) if !self.verified => "done (by you)".to_owned(),
+            (Status::Done, _) => done_word(self.verified, self.evidence).to_owned(),
+            (status, _) => status_word(status).to_owned(),
         }
     }
 
@@ -103,7 +145,10 @@ impl Standing {
     }
 
     fn style(self) -> Style {
-        if self.is_unverified() { YELLOW } else { of(self.status) }
+        match self.is_unverified() || self.evidence == EvidenceKind::AlreadyGreen {
+            true => YELLOW,
+            false => of(self.status),
+        }
     }
 }
 
@@ -145,7 +190,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_done_has_its_own_words() {
-        let of = |status, verified, done_by| Standing { status, verified, done_by };
+        let of = |status, verified, done_by| Standing { verified, done_by, ..Standing::of(status) };
         for (standing, word, mark) in [
             (of(Status::Done, true, Some(DoneBy::Gate)), "done", "✓"),
             (of(Status::Done, true, Some(DoneBy::Children)), "done", "✓"),

@@ -89,6 +89,7 @@ fn the_first_run_after_an_upgrade_names_what_changed_for_the_project_once() {
     as_before_the_upgrade(&project);
     let upgraded = run("B");
     assert!(upgraded.contains(STRATEGY), "{upgraded}");
+    assert!(upgraded.contains("Default changed: rerun is now 1"), "{upgraded}");
     // It says nothing to those who never used it.
     assert!(!upgraded.contains(VALUE), "{upgraded}");
     let again = run("C");
@@ -103,6 +104,7 @@ fn what_the_settings_say_did_not_change() {
         ("strategy = \"adaptive\"\nvalue_usd = 5", None),
     ] {
         let project = project(DONE, LADDER, line);
+        project.set("gate", "rerun = 0\nbaseline = \"off\"");
         project.add(&["A"]);
         project.ok(&["run"]);
         as_before_the_upgrade(&project);

@@ -27,13 +27,13 @@ fn git_tells_what_an_attempt_did() {
     let project = Project::with_git();
     project.agent(&format!(
         "case $RALPH_TASK_KEY in
-           idle) ;;
-           cheat) echo exit 0 > check.sh;;
+           idle) echo '<no-change-needed>it is idle</no-change-needed>';;
+           cheat) echo exit 0 again > check.sh;;
            new) echo x > new.txt;;
            commit) echo x > x.txt; git add x.txt; git -c user.name=t -c user.email=t@localhost commit -qm x;;
          esac; {DONE}"
     ));
-    project.write("check.sh", "exit 1\n");
+    project.write("check.sh", "exit 0\n");
     project.git(&["add", "."]);
     project.git(&["commit", "-qm", "start"]);
     project.add(&["Idle", "--key", "idle"]);
@@ -228,7 +228,7 @@ fn out_01_a_parents_broken_gate_blocks_the_parent() {
 }
 
 #[test]
-fn a_judge_that_one_task_removes_and_another_replaces_is_named() {
+fn a_judge_that_one_task_removes_and_another_replaces_is_put_back() {
     let project =
         project(&format!("case $RALPH_TASK_KEY in a) rm check.sh;; b) echo true > check.sh;; esac; {DONE}"));
     project.write("check.sh", "false\n");
@@ -237,9 +237,12 @@ fn a_judge_that_one_task_removes_and_another_replaces_is_named() {
     project.git(&["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "start"]);
     project.add(&["A", "--key", "a", "--verify", "true"]);
     project.add(&["B", "--key", "b", "--verify", "sh check.sh", "--after", "a"]);
-    let run = project.ok(&["run"]);
-    assert!(run.stdout.contains("changed files that its gate uses: check.sh"), "{}", run.stdout);
+    let run = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
+    let restored = "check.sh, which the gate of b executes, was removed during this run; Ralph put it back";
+    assert!(run.stdout.contains(restored), "{}", run.stdout);
+    assert!(run.stdout.contains("changed protected files, which were put back: check.sh"), "{}", run.stdout);
     assert_eq!(project.history()[1]["gate_files_changed"], json!(["check.sh"]));
+    assert_eq!(project.read("check.sh"), "false\n");
 }
 
 #[test]

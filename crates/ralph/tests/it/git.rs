@@ -381,7 +381,7 @@ fn what_was_kept_for_a_killed_run_is_named() {
     eventually("the agent begins", || !project.path("notes.txt").exists());
     run.kill().unwrap();
     run.wait().unwrap();
-    project.write("agent.sh", &format!("cat > /dev/null\n{DONE}"));
+    project.write("agent.sh", &format!("cat > /dev/null\ntouch made.txt\n{DONE}"));
     let run = project.ok(&["run", "a"]);
     let name = run.stdout.split("refs/ralph/kept/").nth(1).expect(&run.stdout);
     let name = name.split(';').next().unwrap();

@@ -22,6 +22,7 @@ mod demo;
 mod diagnose;
 mod display;
 mod doctor;
+mod evidence;
 mod failures;
 mod formats;
 mod frozen_gates;

@@ -85,6 +85,8 @@ fn the_commit_of_done_work_has_the_protected_versions() {
             &format!("echo 42 > answer.txt; git add .; echo exit 0 > tests/check.sh; {commit}"),
             true,
         );
+        project.git(&["config", "user.name", "t"]);
+        project.git(&["config", "user.email", "t@localhost"]);
         project.set("git", "commit = \"on-success\"");
         add(&project, &[]);
         project.ok(&["run"]);
@@ -173,7 +175,7 @@ fn a_kill_in_the_middle_of_an_attempt_leaves_no_changed_gate_behind() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(project.read("tests/check.sh"), "exit 0\n");
-    project.agent(&format!("{DONE}"));
+    project.write("agent.sh", DONE);
     let run = project.ralph(&["run", "--max-attempts", "1"]);
     assert!(run.stdout.contains("killed had changed protected files"), "{}", run.stdout);
     assert_eq!(project.read("tests/check.sh"), CHECK);

@@ -313,7 +313,7 @@ fn ralph_run_inside_an_attempt_is_refused() {
 fn file_02_logs_are_whole_private_and_out_of_git() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::with_git();
-    project.agent(&format!("printf 'raw \\001 bytes \\377\\n'; echo oops >&2; {DONE}"));
+    project.agent(&format!("printf 'raw \\001 bytes \\377\\n'; echo oops >&2; touch made; {DONE}"));
     project.add(&["A", "--key", "a"]);
     project.ok(&["run"]);
     let log = project.path(project.history()[0]["log_path"].as_str().unwrap());
@@ -367,7 +367,7 @@ fn file_02_logs_stay_out_of_git_also_without_init() {
     let project = Project::empty();
     project.git(&["init", "-q"]);
     project.write(".ralph.toml", "[run]\n");
-    project.agent(DONE);
+    project.agent(&format!("touch made; {DONE}"));
     project.add(&["A"]);
     project.ok(&["run"]);
     let seen = project.git(&["status", "--porcelain", "--untracked-files=all"]);

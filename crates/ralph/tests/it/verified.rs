@@ -8,9 +8,10 @@ use crate::support::Project;
 /// A plan with one task of each kind, after a run: two failures block `bad`, which two others wait for.
 fn night() -> Project {
     let project = project(&format!(
-        "case $RALPH_TASK_KEY in bad) echo 'FAILURE_REASON: square wheels';; *) {DONE};; esac"
+        "touch $RALPH_TASK_KEY.made
+         case $RALPH_TASK_KEY in bad) echo 'FAILURE_REASON: square wheels';; *) {DONE};; esac"
     ));
-    project.add(&["Gated", "--key", "gated", "--verify", "true"]);
+    project.add(&["Gated", "--key", "gated", "--verify", "test -f gated.made"]);
     project.add(&["Ungated", "--key", "ungated"]);
     project.add(&["Bad", "--key", "bad", "--verify", "true"]);
     project.add(&["After", "--key", "after", "--after", "bad"]);
@@ -221,9 +222,9 @@ fn required_gates_hold_for_tasks_that_are_added_during_a_run() {
 
 #[test]
 fn lists_of_unverified_tasks_add_up_and_say_how_to_verify_one() {
-    let project = project(DONE);
+    let project = project(&format!("touch made; {DONE}"));
     project.add(&["Parent", "--key", "p"]);
-    project.add(&["One", "--key", "p.1", "--parent", "p", "--verify", "true"]);
+    project.add(&["One", "--key", "p.1", "--parent", "p", "--verify", "test -f made"]);
     project.add(&["Two", "--key", "p.2", "--parent", "p"]);
     let run = project.ok(&["run"]).stdout;
     assert!(run.contains("! 1 task has no gate (p.2)"), "{run}");

@@ -30,7 +30,8 @@ use crate::text::first_chars;
 pub use review::{ReviewPart, render_review};
 pub use room::{RenderedMemory, render_memory};
 pub use task::{
-    ExtraSection, FailureToFix, Template, TemplateError, failure_to_fix, refused_changes, render_task,
+    ExtraSection, FailureToFix, Template, TemplateError, failed_before, failure_to_fix, refused_changes,
+    render_task,
 };
 
 /// How much of a stack trace is shown at most, in characters.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{ParentPart, Prerequisite, TaskPart};
 use crate::model::ReportRow;
 use crate::text::neutral::{code_lines, fence_for, inert, inert_line, prose_lines, single_line};
-use crate::text::{cut_words, first_chars, without_invisible};
+use crate::text::{cut_words, first_chars, mask_secrets, without_invisible};
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -152,6 +152,28 @@ pub fn refused_changes(refused: &[(Option<String>, String)]) -> Option<ExtraSect
         lines.push(format!("- {}: {why}", single_line(kind)));
     }
     Some(ExtraSection { title: "Refused Plan Changes".into(), text: lines.join("\n") })
+}
+
+/// How many tests that failed before are named.
+const TESTS: usize = 30;
+
+/// The section that says which tests of the project's gate are none of the task's business.
+pub fn failed_before(command: &str, tests: &[String]) -> Option<ExtraSection> {
+    if tests.is_empty() {
+        return None;
+    }
+    let mut lines = vec![format!(
+        "These tests of the project's gate (`{}`) failed before any work on this task. They are not part of it and do not \
+         count against it; leave them as they are unless the task says otherwise:",
+        single_line(&mask_secrets(command))
+    )];
+    lines.extend(
+        tests.iter().take(TESTS).map(|test| format!("- {}", inert_line(&cut_words(test, VALUE_CHARS)))),
+    );
+    if let Some(more @ 1..) = tests.len().checked_sub(TESTS) {
+        lines.push(format!("- and {more} more"));
+    }
+    Some(ExtraSection { title: "Tests That Failed Before".into(), text: lines.join("\n") })
 }
 
 /// A prompt's text with places for data, in minijinja's language; parsed once, filled in many times.

@@ -24,6 +24,7 @@ fn is_bounded(found: &Signals) -> bool {
         retry_suggestion,
         failed_block,
         failure_reason,
+        no_change_needed,
     } = found;
     (!contradicted || *completion == Completion::Done)
         && (failed_block.is_none() && failure_reason.is_none() || *completion == Completion::Failed)
@@ -32,6 +33,7 @@ fn is_bounded(found: &Signals) -> bool {
         && failure_report.iter().all(report)
         && failed_block.iter().all(block)
         && failure_reason.iter().all(|text| says(text, limits::FIELD_CHARS))
+        && no_change_needed.iter().all(|text| says(text, limits::REASON_CHARS))
         && retry_suggestion.iter().all(|text| says(text, limits::SUGGESTION_CHARS))
 }
 

@@ -18,6 +18,8 @@ fn full() -> String {
         task_key => "1.3",
         models => ["haiku", "sonnet", "opus"],
         verify => "cargo test\nTASK_COMPLETE",
+        always => "make all",
+        asks_for_reason => true,
         files => ["src/a.rs", "src/b.rs"],
         recovery => true,
         changes => crate::signals::PLAN_REQUEST_INSTRUCTIONS,
@@ -27,7 +29,7 @@ fn full() -> String {
 fn bare() -> String {
     let none = Value::from(());
     render(
-        context! { task_id => "t-abc123", task_key => none, models => [""; 0], verify => none, files => [""; 0], recovery => false, changes => none },
+        context! { task_id => "t-abc123", task_key => none, models => [""; 0], verify => none, always => none, asks_for_reason => false, files => [""; 0], recovery => false, changes => none },
     )
 }
 
@@ -56,6 +58,8 @@ fn sig_08_the_rules_document_every_signal() {
         "<retry-suggestion>",
         "<difficulty-estimate>",
         "<next-model>",
+        "<no-change-needed>",
+        "`make all`",
         "optional",
         "what_tried:",
         "why_failed:",
@@ -93,7 +97,16 @@ fn sig_08_the_rules_document_every_signal() {
 #[test]
 fn sig_08_what_does_not_apply_is_left_out() {
     let rules = bare();
-    for part in ["next-model", "(key", "exits 0", "Relevant files", "none", "\n\n\n"] {
+    for part in [
+        "next-model",
+        "no-change-needed",
+        "project's gate",
+        "(key",
+        "exits 0",
+        "Relevant files",
+        "none",
+        "\n\n\n",
+    ] {
         assert!(!rules.contains(part), "{part}");
     }
     assert!(!full().contains("\n\n\n"));

@@ -113,7 +113,7 @@ fn list(names: impl Iterator<Item = String>) -> String {
 }
 
 fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>, StoreError> {
-    let gates = open_gates(store, settings.gate.verify.as_deref())?;
+    let gates = open_gates(store, settings.gate.default.as_deref())?;
     let mut findings: Vec<Finding> = unready_gates(&gates, root)
         .iter()
         .map(|unready| {
@@ -138,7 +138,7 @@ fn gates(store: &Store, settings: &Settings, root: &Path) -> Result<Vec<Finding>
 
 /// Tasks without the gate that the settings require: a run refuses to start.
 fn missing_gates(store: &Store, settings: &Settings) -> Result<Option<Finding>, StoreError> {
-    if !*settings.gate.require || settings.gate.verify.is_some() {
+    if !*settings.gate.require || settings.gate.default.is_some() || settings.gate.always.is_some() {
         return Ok(None);
     }
     let ungated = store.ungated(&Scope::All, true)?;
@@ -146,7 +146,7 @@ fn missing_gates(store: &Store, settings: &Settings) -> Result<Option<Finding>, 
         let names = list(ungated.iter().map(|task| task.name().to_owned()));
         let first = first.name();
         let fix =
-            format!("ralph task edit {first} --verify CMD, or for all: ralph config set gate.verify CMD");
+            format!("ralph task edit {first} --verify CMD, or for all: ralph config set gate.default CMD");
         Finding::error("gates", format!("gates are required, but these tasks have none: {names}"), fix)
     }))
 }

@@ -322,7 +322,8 @@ pub(super) fn run_gates(
             env: Vec::new(),
             timeout: GATE_TIME.min(settings.gate.timeout),
             grace: settings.grace,
-            retries: 0,
+            rerun: 0,
+            rerun_below: Duration::ZERO,
             // What the task is to write is missing now.
             task_texts: vec![task.title.clone(), task.description.clone(), task.files.join("\n")],
         };

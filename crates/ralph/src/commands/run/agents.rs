@@ -22,8 +22,7 @@ pub struct Crew {
     main: Agent,
     /// Who works when the main agent cannot, in order.
     fallback: Vec<Agent>,
-    /// Who reviews, where that is another agent than the main one.
-    reviewer: Option<Agent>,
+    reviewer: Agent,
     /// The others, whose logs of crashed runs can be read.
     others: Vec<Agent>,
 }
@@ -35,7 +34,7 @@ impl Crew {
         let others = settings.agents.keys().map(String::as_str).filter(|name| !team.contains(name));
         Ok(Self {
             main: build(settings.agent())?,
-            reviewer: settings.review.agent.as_deref().map(build).transpose()?,
+            reviewer: build(settings.reviewer())?,
             fallback: team.iter().skip(1).map(|name| build(name)).collect::<Result<_, _>>()?,
             others: others.map(build).collect::<Result<_, _>>()?,
         })
@@ -46,7 +45,7 @@ impl Crew {
     }
 
     pub fn reviewer(&self) -> &Agent {
-        self.reviewer.as_ref().unwrap_or(&self.main)
+        &self.reviewer
     }
 
     pub fn fallback(&self) -> Vec<&Agent> {

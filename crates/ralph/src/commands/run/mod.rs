@@ -227,7 +227,7 @@ fn refuse_ungated(workspace: &Workspace, settings: &Settings, run: &RunSettings)
         few(&names, NAMED)
     ))
     .hint(format_args!(
-        "add one: ralph task edit {} --verify CMD; or set a default: ralph config set gate.verify CMD",
+        "add one: ralph task edit {} --verify CMD; or set a default: ralph config set gate.default CMD",
         first.name()
     )))
 }

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::Args;
 use crate::command_error::CommandError;
-use crate::settings::{AgentsMd, Count, Rollback, Settings};
+use crate::settings::{AgentsMd, BaselineWhen, Count, Rollback, Settings};
 use crate::workspace::{Workspace, apply_state};
 
 pub fn apply_flags(settings: &mut Settings, args: &Args) {
@@ -96,10 +96,13 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
         },
         gate: GateSettings {
             enabled: !args.no_gate,
-            verify: gate.verify.value.clone(),
+            default: gate.default.value.clone(),
+            always: gate.always.value.clone(),
             timeout: gate_timeout,
-            retries: *gate.retries,
-            precheck: *gate.precheck,
+            baseline: *gate.baseline == BaselineWhen::First,
+            baseline_timeout: or_without_end(*gate.baseline_timeout),
+            rerun: *gate.rerun,
+            rerun_below: *gate.rerun_below,
             protect: gate.protect.0.clone(),
             require: *gate.require,
             accept_green: *run.accept_green,

@@ -9,13 +9,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::agent::adopt_orphans;
+use ralph_core::decide::of_gates;
+use ralph_core::engine::TaskGate;
 use ralph_core::gate::{self, Gate, GateResult};
-use ralph_core::model::{GateOutcome, Level, Phase, Status, Task, TaskId, Verification};
+use ralph_core::model::{
+    Attempt, GateOf, GateOutcome, GateRecord, Outcome, Phase, Status, Task, TaskId, Verification,
+};
 use ralph_core::store::{Children, Mark, PlanNode, Scope};
 use ralph_core::text::{clean, code_line, few, mask_secrets, one_line};
 use serde_json::json;
 
-use super::run::gate_limits;
+use super::run::{self, run_settings};
 use crate::command_error::{CommandError, CommandResult};
 use crate::facts::PlanFacts;
 use crate::ui::format;
@@ -132,7 +136,7 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
         Command::Edit(args) => edit::edit(&mut Workspace::open(dir)?, args),
         Command::Done { tasks, verify } => mark(dir, &tasks, |workspace, task| {
             Ok(match verify {
-                true => Mark::Verified(Box::new(run_gate(workspace, task)?)),
+                true => Mark::Verified(Box::new(run_gates(workspace, task)?)),
                 false => Mark::Done,
             })
         }),
@@ -259,6 +263,12 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     fields.extend(reviews.map(|review| ("review", format!("{} by {}", review.verdict, review.agent))));
     let (attempts, failures) = (task.attempts, task.consecutive_failures);
     fields.push(("attempts", format!("{attempts} ({failures} failed in a row)")));
+    let history = store.history(Some(&task.id))?;
+    if let Some(verification) = &task.verification {
+        let done = history.iter().rfind(|attempt| attempt.outcome == Outcome::Done);
+        let commit = done.and_then(Attempt::commit);
+        fields.extend(format::evidence(verification, commit).into_iter().map(|line| ("rests on", line)));
+    }
     for (label, value) in fields {
         output::field(label, value);
     }
@@ -266,10 +276,9 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
         let description = clean(&task.description);
         output::line(format_args!("\n{}", mask_secrets(&description)));
     }
-    let attempts = store.history(Some(&task.id))?;
-    if !attempts.is_empty() {
+    if !history.is_empty() {
         output::line("");
-        output::text(format::history(&attempts, now()));
+        output::text(format::history(&history, now()));
     }
     Ok(())
 }
@@ -312,54 +321,65 @@ fn skipped_tasks(workspace: &Workspace) -> Result<Vec<PlanNode>, CommandError> {
     Ok(plan)
 }
 
-/// Runs the gate of a task; an error where it does not pass.
-fn run_gate(workspace: &Workspace, task: &Task) -> Result<Verification, CommandError> {
+/// Runs the gates of a task; an error where one does not pass.
+fn run_gates(workspace: &Workspace, task: &Task) -> Result<Verification, CommandError> {
     let settings = workspace.settings()?;
+    let gates = run_settings(&settings, Scope::All, &run::Args::default()).gate;
     let name = task.name();
-    let Some(command) = task.verify.as_deref().or(settings.gate.verify.as_deref()) else {
+    let due = gates.gates(task);
+    if due.is_empty() {
         return Err(CommandError::usage(format_args!("task {name} has no gate"))
             .hint(format_args!("add one: ralph task edit {name} --verify CMD")));
-    };
+    }
     adopt_orphans();
-    let (timeout, grace) = gate_limits(&settings);
-    let gate = Gate {
-        command,
-        dir: workspace.project.root(),
-        env: Vec::new(),
-        timeout,
-        grace,
-        retries: *settings.gate.retries,
-        task_texts: gate::task_texts(task),
-    };
-    output::note(format_args!("running the gate: {command}"));
-    let result = gate::run(&gate, None, &interrupts::listen()?, &mut |_| {})
-        .map_err(|e| CommandError::environment(e.to_string()))?;
-    let record = match result {
-        GateResult::Ran(record) if record.outcome == GateOutcome::Passed => {
-            let level = if task.verify.is_some() { Level::Gate } else { Level::Project };
-            return Ok(Verification { flaky: record.flaky, ..Verification::of_level(level) });
+    let interrupt = interrupts::listen()?;
+    let mut passed = Vec::new();
+    for TaskGate { of, command } in due {
+        let gate = Gate {
+            command: &command,
+            dir: workspace.project.root(),
+            env: Vec::new(),
+            timeout: gates.timeout,
+            grace: *settings.run.grace,
+            rerun: gates.rerun,
+            rerun_below: gates.rerun_below,
+            task_texts: gate::task_texts(task),
+        };
+        output::note(format_args!("running the gate: {command}"));
+        let result = gate::run(&gate, None, &interrupt, &mut |_| {})
+            .map_err(|e| CommandError::environment(e.to_string()))?;
+        match result {
+            GateResult::Ran(record) if record.passed() => {
+                let baseline = workspace.store.task_baseline(&task.id, &command)?.unwrap_or_default();
+                passed.push(GateRecord { of, baseline, ..record });
+            }
+            GateResult::Ran(record) => return Err(not_passed(task, record)),
+            GateResult::NotStarted(why) => return Err(CommandError::environment(why)),
+            GateResult::Interrupted => {
+                return Err(CommandError::environment("interrupted while the gate was running"));
+            }
         }
-        GateResult::Ran(record) => record,
-        GateResult::NotStarted(why) => return Err(CommandError::environment(why)),
-        GateResult::Interrupted => {
-            let message = "interrupted while the gate was running";
-            return Err(CommandError::environment(message));
-        }
-    };
+    }
+    Ok(of_gates(true, passed.iter()))
+}
+
+fn not_passed(task: &Task, record: GateRecord) -> CommandError {
     if !record.output_tail.is_empty() {
         output::note(record.output_tail);
     }
-    let is_broken = record.outcome == GateOutcome::Broken;
+    let name = task.name();
     let stays = match task.status {
         Status::Done => "the task stays done",
         _ => "the task was not marked as done",
     };
-    let error = CommandError::environment(format_args!("the gate of {name} {}; {stays}", record.ended));
-    let fix = record.fix.unwrap_or_default();
-    Err(match is_broken {
-        true => error.hint(format_args!("{fix}, or change the gate: ralph task edit {name} --verify CMD")),
-        false => error,
-    })
+    let gate = if record.of == GateOf::Always { "the project's gate" } else { "the gate" };
+    let error = CommandError::environment(format_args!("{gate} of {name} {}; {stays}", record.ended));
+    match record.fix {
+        Some(fix) if record.outcome == GateOutcome::Broken => {
+            error.hint(format_args!("{fix}, or change the gate: ralph task edit {name} --verify CMD"))
+        }
+        _ => error,
+    }
 }
 
 fn delete(workspace: &mut Workspace, name: &str, yes: bool, recursive: bool) -> CommandResult {

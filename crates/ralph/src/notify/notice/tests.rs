@@ -55,6 +55,7 @@ fn attempt(id: &str, outcome: Outcome, status: Status) -> EventKind {
         learnt: 0,
         status,
         verified: false,
+        verification: ralph_core::model::Verification::default(),
         reason: (status == Status::Blocked).then(|| "5 failures in a row: no luck".into()),
     }))
 }

@@ -37,6 +37,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 without_gate: 0,
                 ungated: Vec::new(),
                 gates_off: false,
+                already_green: Vec::new(),
             },
         ),
         stored(
