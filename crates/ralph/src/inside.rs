@@ -65,6 +65,8 @@ fn effect(command: &Command) -> Effect {
         | Command::DemoAgent(_)
         | Command::Guard(_) => Effect::None,
         Command::Status(_)
+        | Command::Runs(_)
+        | Command::Diff(_)
         | Command::Analyze(_)
         | Command::Stats(_)
         | Command::Replay(_)

@@ -199,7 +199,7 @@ impl Workspace {
         let run = self.store.run(&RunId::from_stored(id.trim()))?;
         run.ok_or_else(|| {
             CommandError::usage(format_args!("unknown run `{id}`"))
-                .hint("run `ralph history --json` to see the run of each attempt")
+                .hint("run `ralph runs` to see all runs")
         })
     }
 

@@ -123,14 +123,24 @@ pub(super) fn phase_label(phase: Phase, row: &Row<'_>) -> rusqlite::Result<Strin
     })
 }
 
+/// Whether an attempt `o` is done and a gate passed. Earlier versions recorded only the gate.
+macro_rules! verified {
+    () => {
+        "(o.outcome = 'done' AND coalesce(o.verification ->> '$.level' IN ('gate', 'project'), o.gate_outcome IS 'passed'))"
+    };
+}
+pub(super) const VERIFIED: &str = verified!();
+
 /// An attempt `o` on a task `t`, with the learnings that its prompt showed.
-const ATTEMPT: &str = "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]' AS changed_nothing,
-    o.outcome = 'done' AND coalesce(o.verification ->> '$.level' IN ('gate', 'project'), o.gate_outcome IS 'passed')
-        AS verified,
+const ATTEMPT: &str = concat!(
+    "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]' AS changed_nothing, ",
+    verified!(),
+    " AS verified,
     (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
         WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place))
         AS learnings_shown
-    FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id";
+    FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id"
+);
 
 /// An attempt `o` on a task `t` and its report `r`.
 const REPORTED: &str = "SELECT o.*, t.key, t.spec, t.name, t.spec_shown, t.title, t.whole_phase,

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use super::sql::{Changes, FromRow, Row, Statements, bind, record};
+use super::history::VERIFIED;
 use super::{Durability, Owner, Result, Store, events, status};
 use crate::event::RunEvent;
 use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp, names};
@@ -49,6 +50,26 @@ pub struct RunRow {
     pub request: Option<RunRequest>,
     /// The file it prints to when it is detached.
     pub output: Option<String>,
+}
+
+/// What one agent did in a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AgentTally {
+    #[serde(skip)]
+    pub run_id: RunId,
+    /// None for gates of parents, which need no agent.
+    pub agent: Option<String>,
+    /// Counted attempts.
+    pub attempts: u64,
+    pub uncounted_attempts: u64,
+    /// Attempts that ended done.
+    pub done: u64,
+    /// Those of them that a gate verified.
+    pub verified: u64,
+    /// Counted attempts that did not end done.
+    pub failed: u64,
+    #[serde(flatten)]
+    pub cost: Cost,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -108,6 +129,7 @@ record!(RunRow {
     request,
     output,
 });
+record!(AgentTally { run_id, agent, attempts, uncounted_attempts, done, verified, failed, cost });
 record!(RunRates { done, counted = "attempts", cost });
 record!(AgentLimit { until, met_at });
 record!(RememberedLimit { agent, until, met_at });
@@ -168,6 +190,33 @@ impl Store {
 
     pub fn last_run(&self) -> Result<Option<RunRow>> {
         self.first("SELECT * FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1", [])
+    }
+
+    /// The last run that made an attempt.
+    pub fn last_run_with_attempts(&self) -> Result<Option<RunRow>> {
+        let sql = "SELECT * FROM runs r WHERE EXISTS (SELECT 1 FROM iteration_outcomes WHERE run_id = r.id)
+             ORDER BY started_at DESC, rowid DESC LIMIT 1";
+        self.first(sql, [])
+    }
+
+    /// All runs, oldest first.
+    pub fn runs(&self) -> Result<Vec<RunRow>> {
+        self.all("SELECT * FROM runs ORDER BY started_at, rowid", [])
+    }
+
+    /// What each agent did in each run.
+    pub fn agent_tallies(&self) -> Result<Vec<AgentTally>> {
+        let sql = format!(
+            "SELECT o.run_id, o.agent, sum(o.counted) AS attempts, sum(NOT o.counted) AS uncounted_attempts,
+                 sum(o.outcome = 'done') AS done, sum({VERIFIED}) AS verified,
+                 sum(o.counted AND o.outcome <> 'done') AS failed,
+                 coalesce(sum(o.cost_usd), 0) AS cost_usd,
+                 sum(o.cost_usd IS NULL AND o.agent IS NOT NULL) AS cost_unknown,
+                 coalesce(max(o.cost_estimated), 0) AS cost_estimated
+             FROM iteration_outcomes o WHERE o.run_id IS NOT NULL
+             GROUP BY o.run_id, o.agent ORDER BY min(o.started_at)"
+        );
+        self.all(&sql, [])
     }
 
     pub fn run(&self, id: &RunId) -> Result<Option<RunRow>> {

@@ -16,6 +16,9 @@ use crate::workspace::{Workspace, now};
 pub struct Args {
     /// The task's id or key; all tasks if omitted.
     task: Option<String>,
+    /// Only attempts of this run; `ralph runs` lists them.
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -39,9 +42,15 @@ pub fn none_yet(workspace: &Workspace, task: Option<&Task>) -> Result<&'static s
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
     let task = workspace.optional_task(args.task.as_deref())?;
-    let attempts = workspace.store.history(task.as_ref().map(|task| &task.id))?;
-    let sessions = workspace.store.side_sessions(task.as_ref().map(|task| &task.id))?;
-    let none = none_yet(&workspace, task.as_ref())?;
+    let run = args.run.as_deref().map(|id| workspace.run(id)).transpose()?;
+    let mut attempts = workspace.store.history(task.as_ref().map(|task| &task.id))?;
+    let mut sessions = workspace.store.side_sessions(task.as_ref().map(|task| &task.id))?;
+    let mut none = none_yet(&workspace, task.as_ref())?;
+    if let Some(run) = run {
+        attempts.retain(|attempt| attempt.run_id.as_ref() == Some(&run.id));
+        sessions.retain(|session| session.run_id == run.id);
+        none = "this run made no such attempts";
+    }
     let mut rows: Vec<(Timestamp, Value)> = Vec::new();
     for attempt in &attempts {
         rows.push((attempt.started_at, row("task", attempt)?));

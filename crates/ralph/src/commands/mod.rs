@@ -7,6 +7,7 @@ pub mod context;
 pub mod control;
 pub mod demo;
 mod detect;
+pub mod diff;
 pub mod doctor;
 pub mod failures;
 pub mod history;
@@ -20,6 +21,7 @@ pub mod notify;
 pub mod plan;
 pub mod replay;
 pub mod run;
+pub mod runs;
 pub mod stats;
 pub mod status;
 pub mod task;
@@ -65,6 +67,8 @@ pub enum Command {
     /// Resume a paused run.
     Resume(control::RunArgs),
     Status(status::Args),
+    Runs(runs::Args),
+    Diff(diff::Args),
     /// Show what the latest failures have in common and what to do about it.
     Analyze(Json),
     /// Show or close the circuit breaker.
@@ -123,6 +127,8 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Pause(args) => control::pause(dir, &args),
         Command::Resume(args) => control::resume(dir, &args),
         Command::Stats(args) => stats::run(dir, &args),
+        Command::Runs(args) => runs::run(dir, &args),
+        Command::Diff(args) => diff::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),
         Command::History(args) => history::run(dir, &args),
         Command::Failures(command) => failures::run(dir, &command),

@@ -10,7 +10,7 @@ use ralph_core::exit::RunExit;
 use ralph_core::host::{ThisHost, is_stopped};
 
 use crate::command_error::{CommandError, CommandResult};
-use crate::facts::StatusFacts;
+use crate::facts::{PlanFacts, RunFacts, StatusFacts};
 use crate::settings::Settings;
 use crate::ui::keys::{Echo, Input, TerminalMode, is_foreground, read_some};
 use crate::ui::{self, report, style, table};
@@ -25,6 +25,9 @@ const END_OF_INPUT: u8 = 4;
 /// Show the state of the plan, the current or last run, and what needs you.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Show this run instead; `ralph runs` lists them.
+    #[arg(long, value_name = "ID", conflicts_with = "watch")]
+    run: Option<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -53,6 +56,11 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         }
     }
     let settings = workspace.settings()?;
+    if let Some(id) = &args.run {
+        let plan = PlanFacts::read(&workspace)?;
+        let run = RunFacts::read(&workspace.store, &plan, &workspace.run(id)?)?;
+        return output::print(args.json, &run, || output::text(report::run(&run, ui::width())));
+    }
     if args.watch {
         let watched = Watched::new(&workspace, &settings)?;
         return match !args.json && std::io::stdout().is_terminal() {

@@ -50,7 +50,7 @@ pub struct StatusFacts {
     /// Usage limits that have not reset yet.
     pub limits: Vec<RememberedLimit>,
     pub active: Vec<ActiveRun>,
-    /// The run that started last, if it is over.
+    /// The last run, if it is over. One that made no attempt does not hide the one before that did.
     pub last_run: Option<RunFacts>,
 }
 
@@ -122,7 +122,13 @@ impl StatusFacts {
         let is_listed = |run: &RunRow| active.iter().any(|one| one.run_id == run.id);
         let run = store.last_run()?.map(|run| LastRun { active: is_listed(&run) || is_active(&run), run });
         let over = run.as_ref().filter(|last| !last.active);
-        let mut last_run = over.map(|last| RunFacts::read(store, &plan, &last.run)).transpose()?;
+        let mut last_run = match over {
+            Some(last) => {
+                let told = store.last_run_with_attempts()?.unwrap_or_else(|| last.run.clone());
+                Some(RunFacts::read(store, &plan, &told)?)
+            }
+            None => None,
+        };
         // A breaker that was closed since needs no advice.
         if let Some(facts) = &mut last_run
             && facts.exit_code == Some(i32::from(RunExit::BreakerOpen.code()))

@@ -252,14 +252,28 @@ fn current_wait(wait: &CurrentWait) -> String {
     format!("  … waiting for {}{time}", wait.reason)
 }
 
+/// What `ralph status --run` shows.
+pub fn run(run: &RunFacts, width: usize) -> String {
+    let mut page = Page { text: String::new(), width, listed: LISTED_AT_END };
+    run_head("Run", run, &mut page);
+    tasks(&run.worked_on(), "  ", &mut page);
+    page.text
+}
+
 fn last_run(run: &RunFacts, page: &mut Page) {
     page.gap();
+    run_head("Last run", run, page);
+    tasks(&run.done.iter().collect::<Vec<_>>(), "  ", page);
+}
+
+/// Which run it is, when it ran, how it ended and what it took.
+fn run_head(title: &str, run: &RunFacts, page: &mut Page) {
     let started = run.started_at.local_near(now());
     let ended = run.ended_at.filter(|_| run.crashed_at.is_none());
     let ended = ended.map(|ended| ended.local_near(run.started_at)).filter(|ended| *ended != started);
     page.add(format_args!(
         "{}, started {} ({started}{}){}",
-        paint(BOLD, format_args!("Last run {}", run.run_id)),
+        paint(BOLD, format_args!("{title} {}", run.run_id)),
         ago(run.started_at),
         after(" to ", ended),
         after(", crashed ", run.crashed_at.map(ago)),
@@ -300,7 +314,6 @@ fn last_run(run: &RunFacts, page: &mut Page) {
         after(" · ", lost.map(|lost| format!("{lost} interrupted by a crash"))),
         after(" · waited ", waited),
     ));
-    tasks(&run.done.iter().collect::<Vec<_>>(), "  ", page);
 }
 
 fn spent(run: &RunFacts) -> String {

@@ -59,6 +59,7 @@ mod recovery;
 mod replay;
 mod review;
 mod run;
+mod runs;
 mod secrets;
 mod specs;
 mod stage;

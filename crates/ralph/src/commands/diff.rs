@@ -1,0 +1,156 @@
+//! `ralph diff`: what a task changed, from its commits or from the saved changes of a failed attempt.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::git::{DiffForm, Git, GitLimits};
+use ralph_core::model::{Attempt, Outcome, Task};
+use ralph_core::text::{clean_bytes, mask_secrets};
+use serde::Serialize;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::ui::format;
+use crate::ui::style::{BOLD, CYAN, GREEN, RED, paint};
+use crate::workspace::Workspace;
+use crate::{interrupts, output};
+
+/// Show what a task changed.
+///
+/// Shows the commits of the task; of a task that is not done, the changes of its last attempt, which Ralph saved when it rolled them back.
+/// Possible secrets are masked.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The task's id or key.
+    task: String,
+    /// Only this attempt, by its number in `ralph history`.
+    #[arg(long, value_name = "N")]
+    attempt: Option<u32>,
+    /// Show each changed file with its number of changed lines instead.
+    #[arg(long)]
+    stat: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The changes of an attempt.
+#[derive(Debug, Serialize)]
+struct AttemptDiff {
+    attempt: u32,
+    attempt_number: u32,
+    outcome: Outcome,
+    from: Option<String>,
+    /// The commit that holds the changes, or the reference under which Ralph saved them.
+    to: String,
+    /// Whether they were rolled back.
+    rolled_back: bool,
+    files: Vec<String>,
+    diff: String,
+}
+
+/// Where git has the changes of an attempt, if anywhere.
+fn changes(attempt: &Attempt) -> Option<&str> {
+    let committed = attempt.commit_after.as_deref().filter(|_| attempt.commit_after != attempt.commit_before);
+    attempt.undone_ref.as_deref().or(committed)
+}
+
+/// The attempts that a person means: the one named; else all whose changes were kept; else the last with any.
+fn choose(attempts: Vec<Attempt>, number: Option<u32>) -> Vec<Attempt> {
+    if let Some(number) = number {
+        return attempts.into_iter().filter(|one| one.counted && one.attempt == number).collect();
+    }
+    let is_kept = |one: &&Attempt| one.undone_ref.is_none() && changes(one).is_some();
+    let kept: Vec<Attempt> = attempts.iter().filter(is_kept).cloned().collect();
+    match kept.is_empty() {
+        true => attempts.into_iter().rfind(|one| changes(one).is_some()).into_iter().collect(),
+        false => kept,
+    }
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let workspace = Workspace::open_to_read(dir)?;
+    let task = workspace.task(&args.task)?;
+    let history = workspace.store.history(Some(&task.id))?;
+    let is_known = !history.is_empty();
+    let chosen = choose(history, args.attempt);
+    let Some(last) = chosen.last() else {
+        return Err(nothing(&task, args.attempt, is_known));
+    };
+    if changes(last).is_none() {
+        return Err(not_in_git(&task, last));
+    }
+    let limits = GitLimits { interrupt: interrupts::listen()?, ..GitLimits::default() };
+    let git = Git::open(workspace.project.root(), limits).map_err(CommandError::environment)?;
+    let git = git.ok_or_else(|| CommandError::environment("this project is in no git repository"))?;
+    let form = if args.stat { DiffForm::Stat } else { DiffForm::Patch };
+    let mut diffs = Vec::new();
+    for attempt in &chosen {
+        let Some(to) = changes(attempt) else { continue };
+        let from = attempt.commit_before.as_deref();
+        let text = git.diff(from, to, form).map_err(|error| {
+            CommandError::environment(error).hint("git may have deleted the commit: `git reflog` shows what is left")
+        })?;
+        diffs.push(AttemptDiff {
+            attempt: attempt.attempt,
+            attempt_number: attempt.attempt_number,
+            outcome: attempt.outcome,
+            from: from.map(str::to_owned),
+            to: to.to_owned(),
+            rolled_back: attempt.undone_ref.is_some(),
+            files: attempt.files_changed.clone().unwrap_or_default(),
+            diff: mask_secrets(&clean_bytes(&text)).into_owned(),
+        });
+    }
+    if args.json {
+        output::json(&diffs);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (place, diff) in diffs.iter().enumerate() {
+        if place > 0 {
+            output::line("");
+        }
+        if diffs.len() > 1 || diff.rolled_back {
+            let undone = if diff.rolled_back { ", rolled back" } else { "" };
+            output::line(paint(BOLD, format_args!("attempt {}: {}{undone}", diff.attempt, diff.outcome)));
+        }
+        diff.diff.lines().for_each(|line| output::line(colored(line)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn colored(line: &str) -> String {
+    const FILE: [&str; 4] = ["diff ", "index ", "--- ", "+++ "];
+    match line.chars().next() {
+        _ if FILE.iter().any(|start| line.starts_with(start)) => paint(BOLD, line),
+        Some('@') => paint(CYAN, line),
+        Some('+') => paint(GREEN, line),
+        Some('-') => paint(RED, line),
+        _ => line.to_owned(),
+    }
+}
+
+fn nothing(task: &Task, number: Option<u32>, is_known: bool) -> CommandError {
+    let name = task.name();
+    match number {
+        Some(number) => CommandError::usage(format_args!("{name} has no attempt {number}"))
+            .hint(format_args!("`ralph history {name}` lists its attempts")),
+        None if is_known => CommandError::usage(format_args!("git has no changes of {name}"))
+            .hint("Ralph commits the work of done tasks with `commit = \"on-success\"` under [git]"),
+        None => CommandError::usage(format_args!("{name} has no attempts yet"))
+            .hint(format_args!("start one with `ralph run {name}`")),
+    }
+}
+
+/// An attempt whose changes are in no commit: they are in the working tree, or there were none.
+fn not_in_git(task: &Task, attempt: &Attempt) -> CommandError {
+    let name = format!("attempt {} of {}", attempt.attempt, task.name());
+    match attempt.files_changed.as_deref() {
+        Some([]) => CommandError::usage(format_args!("{name} changed no files")),
+        Some(files) => CommandError::usage(format_args!(
+            "{name} changed {} without a commit, so its changes cannot be told from later ones",
+            format::counted(files.len() as u64, "file")
+        ))
+        .hint("`git diff` shows what is uncommitted; with `commit = \"on-success\"` under [git] Ralph commits each task"),
+        None => CommandError::usage(format_args!("{name} was made without git, so its changes are not known")),
+    }
+}
