@@ -134,6 +134,7 @@ impl Evidence {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one per attempt")]
 pub enum GateResult {
     Ran(GateRecord),
     /// Ralph was told to stop while it ran.
@@ -153,6 +154,7 @@ impl GateResult {
 
 /// Why the work of a done task is not where it belongs: on its branch, in a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one per attempt")]
 pub enum CommitFailure {
     Interrupted,
     /// Neither the agent nor a hook is to blame, and no further attempt would do better.

@@ -198,8 +198,7 @@ impl Workspace {
     pub fn run(&self, id: &str) -> Result<RunRow, CommandError> {
         let run = self.store.run(&RunId::from_stored(id.trim()))?;
         run.ok_or_else(|| {
-            CommandError::usage(format_args!("unknown run `{id}`"))
-                .hint("run `ralph runs` to see all runs")
+            CommandError::usage(format_args!("unknown run `{id}`")).hint("run `ralph runs` to see all runs")
         })
     }
 

@@ -3,8 +3,8 @@
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::history::VERIFIED;
+use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::{Durability, Owner, Result, Store, events, status};
 use crate::event::RunEvent;
 use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp, names};

@@ -88,7 +88,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         let Some(to) = changes(attempt) else { continue };
         let from = attempt.commit_before.as_deref();
         let text = git.diff(from, to, form).map_err(|error| {
-            CommandError::environment(error).hint("git may have deleted the commit: `git reflog` shows what is left")
+            CommandError::environment(error)
+                .hint("git may have deleted the commit: `git reflog` shows what is left")
         })?;
         diffs.push(AttemptDiff {
             attempt: attempt.attempt,

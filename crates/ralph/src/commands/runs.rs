@@ -123,8 +123,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
 }
 
 fn table(lines: &[RunLine]) -> String {
-    let mut table =
-        Table::new(["RUN", "STARTED", "TIME", "DONE", "FAILED", "COST", "AGENTS", "OUTCOME"]);
+    let mut table = Table::new(["RUN", "STARTED", "TIME", "DONE", "FAILED", "COST", "AGENTS", "OUTCOME"]);
     for line in lines {
         table.row([
             line.run_id.to_string(),

@@ -48,7 +48,7 @@ fn runs_are_listed_and_shown_one_by_one() {
 
 #[test]
 fn a_diff_shows_the_commits_of_a_task_or_the_saved_changes_of_a_failed_attempt() {
-    let mut project = Project::with_git();
+    let project = Project::with_git();
     project.agent(&format!(
         "case $RALPH_TASK_KEY in
          idle) {DONE}; exit;;
@@ -65,7 +65,10 @@ fn a_diff_shows_the_commits_of_a_task_or_the_saved_changes_of_a_failed_attempt()
     // Only what the attempt changed, without escape codes and secrets.
     let failed = project.ok(&["diff", "a"]).stdout;
     assert!(failed.starts_with("attempt 1: failed, rolled back\ndiff --git a/a.txt"), "{failed}");
-    assert!(failed.contains("+line of 1") && !failed.contains("AKIA") && !failed.contains('\u{1b}'), "{failed}");
+    assert!(
+        failed.contains("+line of 1") && !failed.contains("AKIA") && !failed.contains('\u{1b}'),
+        "{failed}"
+    );
     assert!(!failed.contains("mine.txt"), "{failed}");
 
     fs::write(project.path("again"), "").unwrap();
