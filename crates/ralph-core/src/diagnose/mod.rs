@@ -112,7 +112,7 @@ impl Diagnosis {
 
     /// The same without what it says of these tests.
     pub fn without_tests(mut self, known: &[String]) -> Self {
-        let is_known = |test: &FailingTest| known.iter().any(|name| *name == test.name);
+        let is_known = |test: &FailingTest| known.contains(&test.name);
         self.failing_tests.retain(|test| !is_known(test));
         self
     }
