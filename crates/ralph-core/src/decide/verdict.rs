@@ -140,6 +140,10 @@ fn by_the_gate(evidence: &Evidence) -> Verdict {
         }
         Some(GateResult::Ran(gate)) => match gate.outcome {
             GateOutcome::Broken => error(ErrorType::GateBroken, &told(gate)),
+            // The project's gate passed before, too.
+            GateOutcome::Passed if says_done && gate.of == GateOf::Always && is_idle(evidence) => {
+                plain(Outcome::NoSigil, NO_CHANGE)
+            }
             GateOutcome::Passed if says_done => Verdict::done(),
             GateOutcome::Passed if evidence.accept_green => {
                 done_but(format!("{NO_SIGNAL}, but the gate `{}` passed ([run] accept_green)", gate.command))
@@ -186,6 +190,12 @@ fn by_the_gate(evidence: &Evidence) -> Verdict {
         Some(failure) if verdict.outcome == Outcome::Done => not_committed(failure),
         _ => verdict,
     }
+}
+
+/// Whether nothing was changed, and nobody says why.
+fn is_idle(evidence: &Evidence) -> bool {
+    let says_why = evidence.session.signals.no_change_needed.is_some();
+    evidence.changed_nothing() && !says_why && evidence.commit_failure.is_none()
 }
 
 fn rejected(review: &Review) -> String {

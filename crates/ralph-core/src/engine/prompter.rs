@@ -208,7 +208,7 @@ impl Prompter<'_> {
             task_id: task.id.as_str(),
             task_key: task.key.as_ref().map(|key| key.as_str()),
             models: self.agent.ladder(),
-            asks_for_reason: gate.enabled && verify.is_none() && always.is_none(),
+            asks_for_reason: gate.enabled && verify.is_none(),
             verify: verify.as_deref(),
             always: always.as_deref(),
             files: &task.files,

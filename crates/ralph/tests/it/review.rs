@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::codex::CODEX;
 use crate::model_server::Reply;
 use crate::run::{DONE, outcomes};
-use crate::stage::{CLAUDE, Stage, done, user_text};
+use crate::stage::{CLAUDE, Stage, assigned, user_text};
 use crate::streams;
 use crate::support::Project;
 
@@ -44,7 +44,7 @@ fn accepted_work_without_a_gate_is_reviewed() {
     project.add(&["Write it", "--key", "a", "--description", "All of it."]);
     project.add(&["Gated", "--key", "b", "--verify", "true"]);
     let run = project.ok(&["run"]);
-    assert!(run.stdout.contains("2 of 2 done (1 verified, 1 reviewed)"), "{}", run.stdout);
+    assert!(run.stdout.contains("2 of 2 done (1 already green, 1 reviewed)"), "{}", run.stdout);
     let task = project.task("a");
     let verification = &task["verification"];
     assert_eq!(verification["level"], json!("review"));
@@ -181,7 +181,10 @@ fn real_agents_review_each_other_and_the_cost_counts() {
                     "<review-finding>parser.rs is empty</review-finding>\n\n<review-verdict>{verdict}</review-verdict>"
                 ));
             }
-            done(request)
+            let id = assigned(request);
+            Reply::text(format!(
+                "<no-change-needed>It parses.</no-change-needed>\n\n<task-done>{id}</task-done>"
+            ))
         });
         let project = &stage.project;
         project.configure("[review]\nwhen = \"always\"");
