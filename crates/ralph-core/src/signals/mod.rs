@@ -124,7 +124,7 @@ pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
     for element in elements(text) {
         let content = element.content.trim();
         match element.name {
-            "task-done" | "task-failed" | "promise"
+            "task-done" | "task-failed" | "promise" | "no-change-needed"
                 if quotations.cover(element.span.start) || !completion::is_alone(text, &element.span) => {}
             "task-done" => done |= scope.names(content),
             "task-failed" => failed |= scope.names(content),
@@ -133,7 +133,6 @@ pub fn parse(text: &str, scope: &Scope<'_>) -> Signals {
             "promise" if content == "COMPLETE" => {
                 signals.promise.get_or_insert(Promise::Complete);
             }
-            "no-change-needed" if quotations.cover(element.span.start) => {}
             _ => signals.remember(&element, scope),
         }
     }

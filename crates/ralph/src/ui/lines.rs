@@ -283,7 +283,11 @@ fn attempt(finished: &AttemptFinished) -> String {
     let mut lines = vec![format!("{mark} {name} {}  {}", finished.task.title, paint(DIM, facts))];
     let evidence = EvidenceKind::from(&finished.verification);
     if finished.outcome == Outcome::Done && !finished.verified {
-        let why = finished.message.as_deref().unwrap_or("no gate ran");
+        let no_gate = match finished.verification.gates.is_empty() {
+            true => "no gate ran",
+            false => "no gate passed",
+        };
+        let why = finished.message.as_deref().unwrap_or(no_gate);
         lines.push(paint(YELLOW, format_args!("{}: {why}", style::done_word(false, evidence))));
     } else if finished.outcome == Outcome::Done && evidence == EvidenceKind::AlreadyGreen {
         lines.push(paint(YELLOW, "done, already green: the gate passed before any work, too"));

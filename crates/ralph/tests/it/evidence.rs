@@ -152,7 +152,7 @@ fn pytest_a_task_that_breaks_the_projects_gate_is_not_done() {
     assert_eq!((&gates[0]["of"], &gates[1]["of"]), (&json!("task"), &json!("always")));
     assert_eq!(gates[1]["regressions"], json!(["test_all.py::test_other"]));
     assert_eq!(gates[1]["baseline"]["failing"], json!(["test_all.py::test_old"]));
-    let report = &project.json(&["failures", "--json"])[0];
+    let report = &project.json(&["failures", "list", "--json"])[0];
     let why = report["why_it_failed"].as_str().unwrap();
     assert!(why.contains("the project's gate") && why.contains("test_other"), "{why}");
     assert!(!report["stack_trace_snippet"].as_str().unwrap().contains("test_old"), "{report}");
@@ -266,7 +266,7 @@ fn done_without_a_gate_and_a_change_needs_a_reason() {
     assert!(prompt.contains("`<no-change-needed>...</no-change-needed>`"), "{prompt}");
     // Unchanged from the rules, or quoted, it says nothing.
     let dots = "<no-change-needed>...</no-change-needed>";
-    for said in [dots, "```\\n<no-change-needed>a</no-change-needed>\\n```\\n"] {
+    for said in [dots, "One may say <no-change-needed>a</no-change-needed> then."] {
         project.write("agent.sh", &format!("cat > /dev/null; printf '{said}\\n'; {DONE}\n"));
         project.git(&["commit", "-qam", "agent"]);
         project.ralph(&["run", "--once"]).expect_code(4);
