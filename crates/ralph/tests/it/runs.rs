@@ -9,7 +9,7 @@ use crate::support::Project;
 
 #[test]
 fn runs_are_listed_and_shown_one_by_one() {
-    let project = Project::with_git();
+    let mut project = Project::with_git();
     project.agent(&format!("case $RALPH_TASK_KEY in c) exit 3;; esac; {DONE}"));
     project.set_env("RALPH_SET_RUN_MAX_ATTEMPTS", "1");
     project.add(&["A", "--key", "a", "--verify", "true"]);
