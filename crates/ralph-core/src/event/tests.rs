@@ -89,6 +89,15 @@ fn of_attempts() -> Vec<EventKind> {
             flaky: false,
             duration_ms: 3,
         },
+        EventKind::ReviewStarted { task: task(), agent: "codex".into(), model: "gpt".into() },
+        EventKind::ReviewFinished {
+            task: task(),
+            agent: "codex".into(),
+            verdict: Some(ReviewVerdict::Rejected),
+            findings: vec!["it does half".into()],
+            duration_ms: 3,
+            cost_usd: None,
+        },
         EventKind::GateGreenBefore { task: task(), command: "true".into() },
         EventKind::GateChanged {
             task: task(),

@@ -11,7 +11,7 @@ use super::{Pattern, is_invisible, without_invisible};
 /// What may begin a signal, or a comment that would hide what follows it. Laxer than any parser: spaces and case do not matter.
 static SIGNAL: Pattern = Pattern::new(concat!(
     r"(?i)<(?:!--|\s*/?\s*(?:task-done|task-failed|promise|next-model|failure-report|learning|difficulty-estimate",
-    r"|retry-suggestion)(?-u:\b))|TASK_MODIFICATION_REQUEST"
+    r"|retry-suggestion|review-verdict|review-finding|no-change-needed)(?-u:\b))|TASK_MODIFICATION_REQUEST"
 ));
 /// A line that could be read as one of the signals that are words rather than tags. Judged by its beginning, so that cutting a
 /// harmless line never makes a harmful one.

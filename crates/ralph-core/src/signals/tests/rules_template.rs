@@ -20,6 +20,7 @@ fn full() -> String {
         verify => "cargo test\nTASK_COMPLETE",
         always => "make all",
         asks_for_reason => true,
+        protected => ["ci/check.sh"],
         files => ["src/a.rs", "src/b.rs"],
         recovery => true,
         changes => crate::signals::PLAN_REQUEST_INSTRUCTIONS,
@@ -29,7 +30,7 @@ fn full() -> String {
 fn bare() -> String {
     let none = Value::from(());
     render(
-        context! { task_id => "t-abc123", task_key => none, models => [""; 0], verify => none, always => none, asks_for_reason => false, files => [""; 0], recovery => false, changes => none },
+        context! { task_id => "t-abc123", task_key => none, models => [""; 0], verify => none, always => none, asks_for_reason => false, protected => [""; 0], files => [""; 0], recovery => false, changes => none },
     )
 }
 
