@@ -26,6 +26,8 @@ pub struct Evidence {
     pub project_gate: Option<GateResult>,
     /// Whether gates were meant to run, had there been one.
     pub gates_on: bool,
+    /// Whether earlier attempts left work of the task in the tree, or may have.
+    pub has_earlier_work: bool,
     pub git: GitRecord,
     /// Whether a gate that passes stands for a signal that was forgotten: the settings say so, and it did not pass before
     /// the attempt.
@@ -118,9 +120,9 @@ impl Evidence {
         [&self.gate, &self.project_gate].into_iter().flatten().filter_map(GateResult::record)
     }
 
-    /// Whether the attempt changed no file, as far as git can tell.
+    /// Whether no file was changed for the task, as far as git can tell.
     pub fn changed_nothing(&self) -> bool {
-        self.git.files_changed.as_ref().is_some_and(Vec::is_empty)
+        !self.has_earlier_work && self.git.files_changed.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// The check that decided: a refused commit, else the gate.

@@ -349,6 +349,7 @@ mod tests {
             gate,
             project_gate: None,
             gates_on: true,
+            has_earlier_work: false,
             git: GitRecord::default(),
             accept_green: false,
             integrity: Integrity::default(),

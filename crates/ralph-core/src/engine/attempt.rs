@@ -218,6 +218,7 @@ impl Run<'_> {
             gate,
             project_gate,
             gates_on: run.settings.gate.enabled,
+            has_earlier_work: run.store.has_earlier_work(&claimed.task.id)?,
             git,
             // A gate that passed before proves nothing about this attempt.
             accept_green: run.settings.gate.accept_green

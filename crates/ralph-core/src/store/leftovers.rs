@@ -70,6 +70,15 @@ impl Store {
         self.all(sql, [])
     }
 
+    /// Whether attempts on a task, since it was last done, changed files or may have, and Ralph did not undo that.
+    pub fn has_earlier_work(&self, task: &TaskId) -> Result<bool> {
+        let sql = "SELECT 1 FROM iteration_outcomes WHERE task_id = ?1 AND agent IS NOT NULL
+             AND undone_ref IS NULL AND files_changed IS NOT '[]' AND attempt_number > (
+                 SELECT coalesce(max(attempt_number), 0) FROM iteration_outcomes
+                 WHERE task_id = ?1 AND outcome = 'done')";
+        self.has(sql, [task])
+    }
+
     /// Whose work the changes of an attempt on a task are: a fix task works for the one at the root of its chain.
     pub fn work_owner(&self, task: &TaskId) -> Result<TaskId> {
         self.read(|conn| fixes::root_of(conn, task))

@@ -215,7 +215,7 @@ fn agm_15_a_bullet_that_appears_during_an_attempt_is_the_agents() {
 #[test]
 fn agm_15_a_branch_a_rollback_and_a_lost_file_delete_nothing() {
     let project = Project::with_git();
-    project.agent("[ -f learnt ] && cat learnt\necho \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.agent("[ -f learnt ] && cat learnt\necho '<no-change-needed>It only tells.</no-change-needed>'\necho \"<task-done>$RALPH_TASK_ID</task-done>\"");
     project.write("README.md", "x");
     project.git(&["add", "-A"]);
     project.git(&["commit", "-qm", "start"]);
@@ -323,7 +323,7 @@ fn agm_16_two_runs_and_a_hand_at_once_lose_nothing() {
 #[test]
 fn agm_15_a_rollback_on_the_same_branch_is_no_deletion() {
     let project = Project::with_git();
-    project.agent("cat learnt\necho \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.agent("cat learnt\necho '<no-change-needed>It only tells.</no-change-needed>'\necho \"<task-done>$RALPH_TASK_ID</task-done>\"");
     let learn = |n: u32, what: &str| {
         project.write("learnt", &format!("<learning category=\"pitfall\" tags=\"a\">{what}</learning>\n"));
         project.add(&[&format!("Task {n}"), "--key", &format!("k{n}")]);

@@ -79,7 +79,8 @@ fn status_json_has_the_fields_of_the_contract() {
     assert_eq!(
         empty["tasks"],
         json!({
-            "total": 0, "pending": 0, "in_progress": 0, "done": 0, "verified": 0, "unverified": 0,
+            "total": 0, "pending": 0, "in_progress": 0, "done": 0, "verified": 0, "already_green": 0,
+            "reviewed": 0, "unverified": 0,
             "failed": 0, "blocked": 0, "skipped": 0, "waiting": 0,
         })
     );

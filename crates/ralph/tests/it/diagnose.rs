@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::Project;
 
-const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+const DONE: &str = "echo '<no-change-needed>Nothing was asked for.</no-change-needed>'; echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 
 fn breaker(project: &Project) -> Value {
     project.json(&["status", "--json"])["breaker"].clone()

@@ -90,7 +90,7 @@ fn failures_are_listed_oldest_first_and_as_asked_for() {
     assert_eq!(none.stdout, "");
     assert!(none.stderr.contains("no failures match"), "{}", none.stderr);
     refused(list(&["--task", "zz"]), &["zz", "task list"]);
-    refused(list(&["--run", "r-none"]), &["r-none", "history"]);
+    refused(list(&["--run", "r-none"]), &["r-none", "ralph runs"]);
     refused(list(&["--newer-than", "soon"]), &["soon", "90d"]);
 }
 

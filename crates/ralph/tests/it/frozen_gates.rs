@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Project, eventually};
 
-const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+const DONE: &str = "echo '<no-change-needed>Nothing was asked for.</no-change-needed>'; echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 const WAIT: &str = "touch begun; while [ ! -e go ]; do sleep 0.02; done";
 
 fn of_kind<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {

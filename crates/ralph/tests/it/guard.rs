@@ -9,7 +9,7 @@ use crate::support::{Project, eventually};
 const DAEMON: &str = "env -i setsid sh -c 'echo $$ > daemon.new; mv daemon.new daemon; exec sleep 600' \
      </dev/null >/dev/null 2>&1 &
      while [ ! -e daemon ]; do sleep 0.01; done";
-const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+const DONE: &str = "echo '<no-change-needed>Nothing was asked for.</no-change-needed>'; echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 
 fn project(script: &str) -> Project {
     let project = Project::new();

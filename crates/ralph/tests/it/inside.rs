@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Project, eventually};
 
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
-const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+const DONE: &str = "echo '<no-change-needed>Nothing was asked for.</no-change-needed>'; echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 
 /// A project with a task `a` to attempt and a task `b` that waits for it.
 fn project(script: &str) -> Project {

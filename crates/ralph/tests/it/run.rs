@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::Project;
 
-pub const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+pub const DONE: &str = "echo '<no-change-needed>Nothing was asked for.</no-change-needed>'; echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 const FAILED: &str = "echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"";
 
 pub fn project(agent: &str) -> Project {

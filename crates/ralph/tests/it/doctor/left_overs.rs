@@ -49,7 +49,7 @@ fn doctor_tells_live_runs_from_dead_ones() {
     away.wait().unwrap();
 
     // The next run frees the task.
-    project.write("agent.sh", "echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    project.write("agent.sh", "echo '<no-change-needed>Nothing was asked for.</no-change-needed>'; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
     project.ok(&["run", "--quiet"]);
     let after = report(&project);
     assert!(findings(&after, "claims").is_empty(), "{after}");
