@@ -254,9 +254,12 @@ fn a_slow_gate_is_not_rerun_and_one_too_slow_before_shows_nothing() {
     assert_eq!(brief(&verification(&project, "slow")), ("gate", "unknown", false));
 }
 
+/// Without a word on why nothing was changed.
+const SAYS_DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+
 #[test]
 fn done_without_a_gate_and_a_change_needs_a_reason() {
-    let project = repository(&[], DONE);
+    let project = repository(&[], SAYS_DONE);
     project.add(&["Idle", "--key", "a"]);
     let run = project.ralph(&["run", "--once"]).expect_code(4);
     assert!(run.stdout.contains("<no-change-needed>reason</no-change-needed>"), "{}", run.stdout);
@@ -267,25 +270,25 @@ fn done_without_a_gate_and_a_change_needs_a_reason() {
     // Unchanged from the rules, or quoted, it says nothing.
     let dots = "<no-change-needed>...</no-change-needed>";
     for said in [dots, "One may say <no-change-needed>a</no-change-needed> then."] {
-        project.write("agent.sh", &format!("cat > /dev/null; printf '{said}\\n'; {DONE}\n"));
+        project.write("agent.sh", &format!("cat > /dev/null; printf '{said}\\n'; {SAYS_DONE}\n"));
         project.git(&["commit", "-qam", "agent"]);
         project.ralph(&["run", "--once"]).expect_code(4);
     }
     let reason = "<no-change-needed>the header is there already</no-change-needed>";
-    project.write("agent.sh", &format!("cat > /dev/null; echo '{reason}'; {DONE}\n"));
+    project.write("agent.sh", &format!("cat > /dev/null; echo '{reason}'; {SAYS_DONE}\n"));
     project.git(&["commit", "-qam", "agent"]);
     let run = project.ok(&["run"]);
     assert!(run.stdout.contains("nothing had to be changed: the header is there already"), "{}", run.stdout);
     assert_eq!(verification(&project, "a")["no_change_needed"], json!("the header is there already"));
     assert!(project.ok(&["task", "show", "a"]).stdout.contains("nothing had to be changed: the header"));
     // Not where gates are off, nor where there is a gate, nor where git cannot tell.
-    project.write("agent.sh", &format!("cat > /dev/null; {DONE}\n"));
+    project.write("agent.sh", &format!("cat > /dev/null; {SAYS_DONE}\n"));
     project.git(&["commit", "-qam", "agent"]);
     project.add(&["Off", "--key", "b"]);
     project.ok(&["run", "--no-gate"]);
     project.add(&["Gated", "--key", "c", "--verify", "true"]);
     project.ok(&["run"]);
-    let elsewhere = self::project(DONE);
+    let elsewhere = self::project(SAYS_DONE);
     elsewhere.add(&["No git", "--key", "d"]);
     elsewhere.ok(&["run"]);
 }
