@@ -91,7 +91,7 @@ impl Gates {
         for gate in run.settings.gate.gates(&claimed.task) {
             let is_main = gate.of != GateOf::Always;
             let known = known_baseline(run, &claimed.task, &gate)?;
-            let is_untouched = known.is_none() && claimed.attempts.recorded == 0;
+            let is_untouched = known.is_none() && !run.store.has_begun(&claimed.task.id)?;
             if is_untouched && (run.settings.gate.baseline || accept_green && is_main) {
                 let Some(found) = self.baseline(run, tree, claimed, &gate)? else {
                     return Ok(None);

@@ -212,7 +212,7 @@ fn gate_evidence(gate: &GateRun) -> String {
     let before = match gate.baseline.result {
         Baseline::Green => "; before: passed",
         Baseline::Red => "; before: failed",
-        Baseline::Unknown => "",
+        Baseline::Unknown => "; before: unknown",
     };
     let tests_before = gate.baseline.tests.filter(|_| gate.baseline.result != Baseline::Unknown);
     format!(

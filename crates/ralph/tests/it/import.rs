@@ -224,7 +224,7 @@ fn imp_07_cycles_in_ralphs_own_format_are_refused() {
 
 #[test]
 fn imp_07_what_other_programs_get_wrong_is_noted() {
-    const CYCLE: &str = "wait for each other";
+    const CYCLE: &str = "depend on each other";
     let task = |id: u32, after: u32| {
         format!(
             "{{\"id\": {id}, \"title\": \"{id}\", \"status\": \"pending\", \"subtasks\": [], \"dependencies\": [{after}]}}"

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Background, Project, eventually};
 
-const DONE: &str = "echo '<no-change-needed>Nothing was asked for.</no-change-needed>'; echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+const DONE: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
 
 /// A project whose agent is this script.
 fn project(script: &str) -> Project {

@@ -56,6 +56,10 @@ fn a_diff_shows_the_commits_of_a_task_or_the_saved_changes_of_a_failed_attempt()
          printf 'line of %s\\033[2J\\nkey AKIAIOSFODNN7EXAMPLE\\n' $RALPH_ATTEMPT >> \"$RALPH_TASK_KEY.txt\"; {DONE}"
     ));
     project.set("git", "commit = \"on-success\"\nrollback = \"reset\"");
+    let home = project.root().join("../home/.gitconfig");
+    fs::write(home, "[user]\nname = t\nemail = t@localhost\n").unwrap();
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-qm", "start"]);
     fs::write(project.path("mine.txt"), "a person's\n").unwrap();
     project.add(&["A", "--key", "a", "--verify", "test $(wc -l < a.txt) = 2 && test -e again"]);
     project.add(&["Idle", "--key", "idle"]);
