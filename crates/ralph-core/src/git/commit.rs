@@ -265,7 +265,7 @@ impl Git {
             // Somebody moved HEAD before git looked: the tree is of another time, and would take their work out.
             index = build(parent.as_deref(), true)?;
             let call = index.call(&["commit", "--amend", "--no-edit", "--no-verify", "--quiet"]);
-            call.without_hooks().run()?;
+            call.run()?;
             hash = repository.commit_at("HEAD")?.unwrap_or(hash);
         }
         let committed = match is_on_head {

@@ -106,7 +106,8 @@ impl<'r> Index<'r> {
     }
 
     pub(super) fn call(&self, args: &[&str]) -> Call<'r> {
-        let call = Call::new(self.repository, self.kind, args).index(&self.path());
+        // A hook that watches the index has no business here, and one that an agent made may sleep.
+        let call = Call::new(self.repository, self.kind, args).index(&self.path()).without_hooks();
         // Parts of a split index could be removed by others.
         let call = call.config("core.splitIndex=false");
         if self.checks_line_endings { call } else { call.config("core.safecrlf=false") }

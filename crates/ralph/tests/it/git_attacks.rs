@@ -47,6 +47,7 @@ fn a_filter_that_an_attempt_makes_and_that_sleeps_holds_no_night_up() {
         git config core.fsmonitor 'sleep 1000'; git config diff.external 'sleep 1000'
         printf '#!/bin/sh\\nsleep 1000\\n' > .git/hooks/reference-transaction
         chmod +x .git/hooks/reference-transaction
+        cp .git/hooks/reference-transaction .git/hooks/post-index-change
         echo 'code.txt filter=slow' >> .git/info/attributes; echo '*.sh filter=wide' >> .git/info/attributes; touch agent.sh; echo other > code.txt";
     let failed = "echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"";
     let agent = format!(
@@ -60,7 +61,7 @@ fn a_filter_that_an_attempt_makes_and_that_sleeps_holds_no_night_up() {
         "the attempt changed git",
         ".git/config: core.fsmonitor, diff.external, filter.slow.clean, filter.slow.process",
         "/.gitconfig: filter.wide.clean",
-        ".git/hooks: reference-transaction",
+        ".git/hooks: post-index-change, reference-transaction",
         ".git/info/attributes",
     ] {
         assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
