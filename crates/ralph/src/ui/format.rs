@@ -7,10 +7,13 @@ use ralph_core::model::{
     Verification,
 };
 use ralph_core::store::{SessionKind, SideSession};
-use ralph_core::text::{few, one_line};
+use ralph_core::text::{code_line, few, one_line};
 
 use super::style::{self, EvidenceKind, done_word};
 use super::table::Table;
+
+/// How much of a gate's command is shown.
+pub const COMMAND_CHARS: usize = 80;
 
 /// A duration as people say it: `0.4 s`, `12 s`, `3 min 5 s`, `12 min`, `6 h 40 min`, `2 d 3 h`.
 pub fn duration(duration: Duration) -> String {
@@ -217,7 +220,7 @@ fn gate_evidence(gate: &GateRun) -> String {
     let tests_before = gate.baseline.tests.filter(|_| gate.baseline.result != Baseline::Unknown);
     format!(
         "{whose} `{}`: {exit}, {time}{}{flaky}{excused}{before}{}",
-        gate.command,
+        code_line(&gate.command, COMMAND_CHARS),
         tests(gate.tests),
         tests(tests_before)
     )
