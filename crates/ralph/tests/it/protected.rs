@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::run::{DONE, outcomes};
 use crate::support::{Project, eventually};
 
-const CHECK: &str = "test \"$(cat answer.txt)\" = 42\n";
+const CHECK: &str = "test \"$(cat answer.txt 2> /dev/null)\" = 42\n";
 
 /// A project whose gate is a script, in a commit or without git, and an agent that does this and says it is done.
 fn project(agent: &str, git: bool) -> Project {
@@ -48,6 +48,9 @@ fn whatever_an_attempt_does_to_its_gate_the_gate_judges_as_before() {
             assert_eq!(outcomes(&project), [("failed".to_owned(), json!("test_failure"))], "{attack}");
             assert_eq!(verification(&project)["protected"], json!(["tests/check.sh"]), "{attack}");
             assert!(run.stdout.contains(told), "{attack}: {}", run.stdout);
+            let why = project.json(&["failures", "list", "--json"])[0]["why_it_failed"].clone();
+            let why = why.as_str().unwrap();
+            assert!(why.contains("exited with code 1 and printed nothing; the attempt changed"), "{why}");
             assert_eq!(project.read("tests/check.sh"), CHECK, "{attack}");
         }
     }
