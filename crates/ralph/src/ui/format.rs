@@ -1,10 +1,11 @@
 //! Numbers and rows as people read them.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use ralph_core::model::{
-    Attempt, Baseline, Cost, ErrorType, GateOf, GateRun, Level, NO_MODEL, Outcome, TestCounts, Timestamp,
-    Verification,
+    Attempt, Baseline, Cost, ErrorType, GateOf, GateRun, Level, NO_MODEL, Outcome, TaskId, TestCounts,
+    Timestamp, Verification,
 };
 use ralph_core::store::{SessionKind, SideSession};
 use ralph_core::text::{code_line, few, one_line};
@@ -309,8 +310,8 @@ pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
     table.render()
 }
 
-/// Sessions beside attempts, of each kind in a table of its own; nothing where there were none.
-pub fn side_sessions(sessions: &[SideSession], now: Timestamp) -> String {
+/// Sessions beside attempts, of each kind in a table of its own; nothing where there were none. `names` are those of tasks.
+pub fn side_sessions(sessions: &[SideSession], names: &HashMap<TaskId, String>, now: Timestamp) -> String {
     let kinds = [
         (SessionKind::Plan, ["PLANNING", "ROUND"], "a plan that passed the check"),
         (SessionKind::Review, ["REVIEW OF", "ATTEMPT"], "accepted"),
@@ -322,7 +323,10 @@ pub fn side_sessions(sessions: &[SideSession], now: Timestamp) -> String {
         for session in &of_kind {
             let tilde = if session.cost_estimated { "~" } else { "" };
             table.row([
-                one_line(&session.goal, 40),
+                match session.task_id.as_ref().and_then(|task| names.get(task)) {
+                    Some(name) => name.clone(),
+                    None => one_line(&session.goal, 40),
+                },
                 session.attempt.to_string(),
                 session.model.clone(),
                 duration(Duration::from_millis(session.duration_ms)),
@@ -331,6 +335,10 @@ pub fn side_sessions(sessions: &[SideSession], now: Timestamp) -> String {
                 match (session.outcome, &session.message) {
                     (None, _) => "not finished".to_owned(),
                     (Some(Outcome::Done), _) => done.to_owned(),
+                    (Some(Outcome::Failed), message) if kind == SessionKind::Review => {
+                        let finding = message.as_ref().map(|finding| format!(": {}", one_line(finding, 80)));
+                        format!("rejected{}", finding.unwrap_or_default())
+                    }
                     (Some(_), Some(message)) => one_line(message, 80),
                     (Some(outcome), None) => outcome.to_string(),
                 },
