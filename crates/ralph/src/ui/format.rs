@@ -190,14 +190,24 @@ pub fn evidence(verification: &Verification, commit: Option<&str>) -> Vec<String
     lines.extend(
         verification.no_change_needed.as_ref().map(|why| format!("nothing had to be changed: {why}")),
     );
-    if !verification.protected.is_empty() {
-        lines.push(format!("protected files restored: {}", few(&verification.protected, 5)));
-    }
+    lines.extend(remarks(verification));
     if verification.already_green {
         lines.push("already green: the gate passed before any work, too".to_owned());
     }
     if lines.is_empty() && verification.level == Level::None {
         lines.push("nothing that Ralph checked".to_owned());
+    }
+    lines
+}
+
+/// What Ralph noticed of the work: protected files that it put back, tests that may check less.
+pub fn remarks(verification: &Verification) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !verification.protected.is_empty() {
+        lines.push(format!("protected files restored: {}", few(&verification.protected, 5)));
+    }
+    if !verification.weakened.is_empty() {
+        lines.push(format!("tests may check less: {}", one_line(&verification.weakened.join("; "), 600)));
     }
     lines
 }

@@ -74,6 +74,8 @@ fn the_next_attempt_is_told_which_lines_were_put_back() {
     assert_eq!(verification(&project)["protected"], json!(["tests/check.sh"]));
     assert!(run.stdout.contains("changed protected files, which were put back"), "{}", run.stdout);
     assert_eq!(project.history()[1]["gate_files_changed"], json!(["tests/check.sh"]));
+    let status = project.ok(&["status"]).stdout;
+    assert!(status.contains("! a: protected files restored: tests/check.sh"), "{status}");
     // What the agent made of it is kept.
     let aside = fs::read_dir(project.path(".ralph/tampered")).unwrap().next().unwrap().unwrap();
     let aside = fs::read_to_string(aside.path().join("tests/check.sh")).unwrap();
@@ -204,6 +206,11 @@ fn tests_that_check_less_are_pointed_out() {
     let weakened = verification(&project)["weakened"].clone();
     assert_eq!(weakened.as_array().map(Vec::len), Some(3), "{weakened}");
     assert_eq!(project.status_of("a"), "done", "nothing follows from it");
+    let evidence = run.stdout.split("Evidence").nth(1).unwrap();
+    let status = project.ok(&["status"]).stdout;
     let shown = project.ok(&["task", "show", "a"]).stdout;
-    assert!(shown.contains("test_b.py was deleted"), "{shown}");
+    for text in [evidence, &status, &shown] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.matches("test_b.py was deleted").count(), 1, "{text}");
+    }
 }
