@@ -214,3 +214,20 @@ fn tests_that_check_less_are_pointed_out() {
         assert_eq!(text.matches("test_b.py was deleted").count(), 1, "{text}");
     }
 }
+
+#[test]
+fn an_attempt_that_changes_settings_or_templates_is_named() {
+    let project = project(
+        "echo 42 > answer.txt; echo '# more' >> .ralph.toml; mkdir -p .ralph/templates; echo x > .ralph/templates/rules.md",
+        true,
+    );
+    add(&project, &[]);
+    let run = project.ok(&["run"]);
+    let told = "a: changed during this attempt: .ralph/templates/rules.md, .ralph.toml";
+    assert!(run.stdout.contains(told), "{}", run.stdout);
+    assert!(project.read(".ralph.toml").ends_with("# more\n"), "nothing is put back");
+    let project = self::project("echo 42 > answer.txt", true);
+    add(&project, &[]);
+    let run = project.ok(&["run"]);
+    assert!(!run.stdout.contains("changed during this attempt"), "{}", run.stdout);
+}
