@@ -231,3 +231,17 @@ fn an_attempt_that_changes_settings_or_templates_is_named() {
     let run = project.ok(&["run"]);
     assert!(!run.stdout.contains("changed during this attempt"), "{}", run.stdout);
 }
+
+#[test]
+fn a_test_file_that_was_renamed_is_not_deleted() {
+    let project = project("echo 42 > answer.txt; rm test_gone.py; mv test_ren.py test_new.py", true);
+    for name in ["gone", "ren"] {
+        let test = format!("def test_{name}():\n    assert {name}() == 1\n");
+        project.write(&format!("test_{name}.py"), &test);
+    }
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "tests"]);
+    add(&project, &[]);
+    project.ok(&["run"]);
+    assert_eq!(verification(&project)["weakened"], json!(["test_gone.py was deleted"]));
+}
