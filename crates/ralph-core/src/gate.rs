@@ -170,6 +170,7 @@ impl GateRecord {
         Self {
             of: GateOf::default(),
             command: text::code_line(command, 80),
+            full_command: text::mask_secrets(command).into_owned(),
             outcome,
             exit_code: None,
             duration_ms: 0,

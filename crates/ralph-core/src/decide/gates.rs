@@ -53,13 +53,15 @@ pub fn compared(mut record: GateRecord, baseline: Option<&BaselineRun>) -> GateR
 pub fn fewer_tests(record: &GateRecord) -> Option<String> {
     let (before, after) = record.baseline.tests.zip(record.diagnosis.tests)?;
     let is_less = after.collected < before.collected && record.passed();
-    is_less.then(|| format!("{} tests collected, {} before the task", after.collected, before.collected))
+    let tests = if after.collected == 1 { "test" } else { "tests" };
+    is_less.then(|| format!("{} {tests} collected, {} before the task", after.collected, before.collected))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::diagnose::diagnose;
+    use crate::model::TestCounts;
 
     fn ran(of: GateOf, outcome: GateOutcome, output: &str) -> GateRecord {
         let diagnosis = Box::new(diagnose(output).of_gate("check"));
@@ -102,5 +104,20 @@ mod tests {
         }
         let unknown = compared(ran(GateOf::Always, Failed, A), None);
         assert_eq!((unknown.excused, unknown.baseline.result), (false, Baseline::Unknown));
+    }
+
+    #[test]
+    fn a_gate_that_collects_fewer_tests_is_told() {
+        let tests = |collected| Some(TestCounts { collected, ..TestCounts::default() });
+        for (before, after, told) in [
+            (3, 2, Some("2 tests collected, 3 before the task")),
+            (2, 1, Some("1 test collected, 2 before the task")),
+            (2, 2, None),
+        ] {
+            let mut record = ran(GateOf::Task, GateOutcome::Passed, "");
+            record.baseline.tests = tests(before);
+            record.diagnosis.tests = tests(after);
+            assert_eq!(fewer_tests(&record).as_deref(), told);
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::prompter::{Prompt, Prompter};
 use super::readiness::told_gate_fix;
 use super::run::Run;
 use super::run_end::{Result, StopRun};
+use super::settings_files::SettingsFiles;
 use super::team::Unavailable;
 use super::work_tree::TreeBefore;
 use crate::agent::{AttemptLog, Ending, Stop};
@@ -42,6 +43,7 @@ pub(super) struct Ready {
 pub(super) struct Begun {
     attempt: Attempt,
     tree: TreeBefore,
+    settings: SettingsFiles,
 }
 
 /// What to do about a gate that cannot be started or a git that cannot commit.
@@ -165,7 +167,8 @@ impl Run<'_> {
         run.tell_with(ready.started.kind.clone(), |store, event| {
             store.begin_attempt(&claimed.task.id, &claimed.token, &start, event)
         })?;
-        Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree }, log))
+        let settings = SettingsFiles::read(run.project);
+        Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree, settings }, log))
     }
 
     /// What the session, git and the gate say of the attempt.
@@ -271,6 +274,7 @@ impl Run<'_> {
         // Work that passes the gate is not thrown away because a signal is missing.
         let green = only_signal_missing(&evidence);
         self.tree.warn_of_program_changes(run, &files)?;
+        begun.settings.warn_of_changes(run, task)?;
         let (undone_ref, returned) = self.tree.after_attempt(run, claimed, begun.tree, failed && !green)?;
         evidence.git.undone_ref = undone_ref;
         if verdict.outcome == Outcome::Done {

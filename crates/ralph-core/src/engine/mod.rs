@@ -31,6 +31,7 @@ mod run;
 mod run_context;
 mod run_end;
 mod settings;
+mod settings_files;
 mod shared_file;
 mod side_session;
 mod state_md_sync;

@@ -115,11 +115,9 @@ impl<'g> ReadOnlyTree<'g> {
         match git.roll_back(&kept, RollbackMode::Reset, &name, &message) {
             Ok(done) => {
                 let reference = done.reference?;
-                Some(format!(
-                    "the agent changed files while {doing}; Ralph undid that and saved it at {reference}"
-                ))
+                Some(format!("the {doing} agent changed files; Ralph undid that and saved it at {reference}"))
             }
-            Err(error) => Some(format!("cannot undo what the agent changed while {doing}: {error}")),
+            Err(error) => Some(format!("cannot undo what the {doing} agent changed: {error}")),
         }
     }
 }

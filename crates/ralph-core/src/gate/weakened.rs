@@ -47,6 +47,17 @@ struct Signs {
     asserts: Balance,
     skips: Balance,
     first_skip: Option<String>,
+    /// The tests and assertions that went away here.
+    removed: Vec<String>,
+    /// How many of them came in another file.
+    moved: usize,
+}
+
+impl Signs {
+    /// Whether most of what a deleted file checked is now checked in another one.
+    fn is_moved(&self) -> bool {
+        self.moved > 0 && self.moved * 2 >= self.removed.len()
+    }
 }
 
 /// What a patch in git's form takes away from tests, in sentences for people. A test that moves to another file is none that went
@@ -54,6 +65,7 @@ struct Signs {
 pub fn weakened(patch: &str) -> Vec<String> {
     let mut files: BTreeMap<&str, Signs> = BTreeMap::new();
     let mut path = "";
+    let mut added: BTreeMap<&str, usize> = BTreeMap::new();
     for line in patch.lines() {
         if let Some(names) = line.strip_prefix("diff --git a/") {
             path = names.split_once(" b/").map_or(names, |(old, _)| old);
@@ -78,8 +90,22 @@ pub fn weakened(patch: &str) -> Vec<String> {
         count(&mut signs.tests, &TEST);
         count(&mut signs.asserts, &ASSERTS);
         count(&mut signs.skips, &SKIPS);
+        if signs.is_test_file && (TEST.is_match(text) || ASSERTS.is_match(text)) {
+            match is_added {
+                true => *added.entry(text.trim()).or_default() += 1,
+                false => signs.removed.push(text.trim().to_owned()),
+            }
+        }
         if is_added && signs.first_skip.is_none() && SKIPS.is_match(text) {
             signs.first_skip = Some(code_line(text.trim(), 80));
+        }
+    }
+    for signs in files.values_mut().filter(|signs| signs.deleted) {
+        for line in &signs.removed {
+            if let Some(left) = added.get_mut(line.as_str()).filter(|left| **left > 0) {
+                *left -= 1;
+                signs.moved += 1;
+            }
         }
     }
     notes(&files)
@@ -100,7 +126,12 @@ fn notes(files: &BTreeMap<&str, Signs>) -> Vec<String> {
     for (path, signs) in files.iter().filter(|(_, signs)| holds_tests(signs)) {
         let path = code_line(path, 200);
         let skips = signs.skips.added.saturating_sub(signs.skips.removed);
-        if signs.deleted && signs.is_test_file && (tests > 0 || asserts > 0) {
+        if signs.is_moved() {
+            let lost = signs.removed.len() - signs.moved;
+            if lost > 0 && (tests > 0 || asserts > 0) {
+                notes.push(format!("{path} was moved without {lost} of its tests and assertions"));
+            }
+        } else if signs.deleted && signs.is_test_file && (tests > 0 || asserts > 0) {
             notes.push(format!("{path} was deleted"));
         } else if signs.tests.lost() > 0 && tests > 0 {
             notes.push(format!("{path}: {}", removed(signs.tests.lost().min(tests), "test")));
@@ -175,6 +206,11 @@ mod tests {
         let new = patch("tests/test_b.py", "+def test_one():\n+    assert one()\n");
         assert_eq!(weakened(&format!("{old}{new}")), Vec::<String>::new());
         assert_eq!(weakened(&old), ["tests/test_a.py was deleted"]);
+        let gone = old.replace("test_a", "test_gone").replace("one()", "gone()");
+        assert_eq!(weakened(&format!("{gone}{old}{new}")), ["tests/test_gone.py was deleted"]);
+        let less = patch("tests/test_b.py", "+def test_one():\n");
+        let told = "tests/test_a.py was moved without 1 of its tests and assertions";
+        assert_eq!(weakened(&format!("{old}{less}")), [told]);
     }
 
     proptest::proptest! {

@@ -193,6 +193,8 @@ pub struct GateRecord {
     pub of: GateOf,
     /// The command, shortened to a line.
     pub command: String,
+    /// The whole command, masked.
+    pub full_command: String,
     /// What it said in the end.
     pub outcome: GateOutcome,
     /// None where it was killed, timed out or could not be started.
@@ -228,7 +230,7 @@ impl GateRecord {
     pub fn evidence(&self) -> GateRun {
         GateRun {
             of: self.of,
-            command: self.command.clone(),
+            command: self.full_command.clone(),
             outcome: self.outcome,
             exit_code: self.exit_code,
             duration_ms: self.duration_ms,

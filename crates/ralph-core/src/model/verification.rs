@@ -97,7 +97,7 @@ pub struct BaselineRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateRun {
     pub of: GateOf,
-    /// The command, shortened to a line.
+    /// The whole command, masked.
     pub command: String,
     pub outcome: GateOutcome,
     /// None where it was killed, timed out or could not be started.

@@ -60,9 +60,11 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     rows.sort_by_key(|(at, _)| *at);
     let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
+    let tasks = workspace.store.tasks(None)?;
+    let names = tasks.iter().map(|task| (task.id.clone(), task.name().to_owned())).collect();
     output::list(args.json, &rows, none, || {
         let now = now();
-        format::side_sessions(&sessions, now) + &format::history(&attempts, now)
+        format::side_sessions(&sessions, &names, now) + &format::history(&attempts, now)
     })
 }
 

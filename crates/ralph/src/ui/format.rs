@@ -1,16 +1,20 @@
 //! Numbers and rows as people read them.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use ralph_core::model::{
-    Attempt, Baseline, Cost, ErrorType, GateOf, GateRun, Level, NO_MODEL, Outcome, TestCounts, Timestamp,
-    Verification,
+    Attempt, Baseline, Cost, ErrorType, GateOf, GateRun, Level, NO_MODEL, Outcome, TaskId, TestCounts,
+    Timestamp, Verification,
 };
 use ralph_core::store::{SessionKind, SideSession};
-use ralph_core::text::{few, one_line};
+use ralph_core::text::{code_line, few, one_line};
 
 use super::style::{self, EvidenceKind, done_word};
 use super::table::Table;
+
+/// How much of a gate's command is shown.
+pub const COMMAND_CHARS: usize = 80;
 
 /// A duration as people say it: `0.4 s`, `12 s`, `3 min 5 s`, `12 min`, `6 h 40 min`, `2 d 3 h`.
 pub fn duration(duration: Duration) -> String {
@@ -186,14 +190,24 @@ pub fn evidence(verification: &Verification, commit: Option<&str>) -> Vec<String
     lines.extend(
         verification.no_change_needed.as_ref().map(|why| format!("nothing had to be changed: {why}")),
     );
-    if !verification.protected.is_empty() {
-        lines.push(format!("protected files restored: {}", few(&verification.protected, 5)));
-    }
+    lines.extend(remarks(verification));
     if verification.already_green {
         lines.push("already green: the gate passed before any work, too".to_owned());
     }
     if lines.is_empty() && verification.level == Level::None {
         lines.push("nothing that Ralph checked".to_owned());
+    }
+    lines
+}
+
+/// What Ralph noticed of the work: protected files that it put back, tests that may check less.
+pub fn remarks(verification: &Verification) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !verification.protected.is_empty() {
+        lines.push(format!("protected files restored: {}", few(&verification.protected, 5)));
+    }
+    if !verification.weakened.is_empty() {
+        lines.push(format!("tests may check less: {}", one_line(&verification.weakened.join("; "), 600)));
     }
     lines
 }
@@ -217,7 +231,7 @@ fn gate_evidence(gate: &GateRun) -> String {
     let tests_before = gate.baseline.tests.filter(|_| gate.baseline.result != Baseline::Unknown);
     format!(
         "{whose} `{}`: {exit}, {time}{}{flaky}{excused}{before}{}",
-        gate.command,
+        code_line(&gate.command, COMMAND_CHARS),
         tests(gate.tests),
         tests(tests_before)
     )
@@ -306,8 +320,8 @@ pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
     table.render()
 }
 
-/// Sessions beside attempts, of each kind in a table of its own; nothing where there were none.
-pub fn side_sessions(sessions: &[SideSession], now: Timestamp) -> String {
+/// Sessions beside attempts, of each kind in a table of its own; nothing where there were none. `names` are those of tasks.
+pub fn side_sessions(sessions: &[SideSession], names: &HashMap<TaskId, String>, now: Timestamp) -> String {
     let kinds = [
         (SessionKind::Plan, ["PLANNING", "ROUND"], "a plan that passed the check"),
         (SessionKind::Review, ["REVIEW OF", "ATTEMPT"], "accepted"),
@@ -319,7 +333,10 @@ pub fn side_sessions(sessions: &[SideSession], now: Timestamp) -> String {
         for session in &of_kind {
             let tilde = if session.cost_estimated { "~" } else { "" };
             table.row([
-                one_line(&session.goal, 40),
+                match session.task_id.as_ref().and_then(|task| names.get(task)) {
+                    Some(name) => name.clone(),
+                    None => one_line(&session.goal, 40),
+                },
                 session.attempt.to_string(),
                 session.model.clone(),
                 duration(Duration::from_millis(session.duration_ms)),
@@ -328,6 +345,10 @@ pub fn side_sessions(sessions: &[SideSession], now: Timestamp) -> String {
                 match (session.outcome, &session.message) {
                     (None, _) => "not finished".to_owned(),
                     (Some(Outcome::Done), _) => done.to_owned(),
+                    (Some(Outcome::Failed), message) if kind == SessionKind::Review => {
+                        let finding = message.as_ref().map(|finding| format!(": {}", one_line(finding, 80)));
+                        format!("rejected{}", finding.unwrap_or_default())
+                    }
                     (Some(_), Some(message)) => one_line(message, 80),
                     (Some(outcome), None) => outcome.to_string(),
                 },

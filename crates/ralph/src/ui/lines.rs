@@ -295,7 +295,10 @@ fn attempt(finished: &AttemptFinished) -> String {
     for gate in finished.verification.gates.iter().filter(|gate| gate.excused) {
         lines.push(paint(
             YELLOW,
-            format_args!("the project's gate `{}` fails as it did before this task", gate.command),
+            format_args!(
+                "the project's gate `{}` fails as it did before this task",
+                code_line(&gate.command, format::COMMAND_CHARS)
+            ),
         ));
     }
     let error = finished.error_type.as_ref();

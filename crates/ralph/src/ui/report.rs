@@ -264,6 +264,13 @@ fn last_run(run: &RunFacts, page: &mut Page) {
     page.gap();
     run_head("Last run", run, page);
     tasks(&run.done.iter().collect::<Vec<_>>(), "  ", page);
+    let noticed = run.done.iter().filter_map(|task| {
+        let remarks = format::remarks(task.verification.as_ref()?);
+        (!remarks.is_empty()).then(|| format!("  ! {}: {}", task.task.name(), remarks.join(" · ")))
+    });
+    let noticed: Vec<String> = noticed.collect();
+    noticed.iter().take(page.listed).for_each(|line| page.add(paint(YELLOW, line)));
+    page.more(noticed.len(), SHOWS_ALL);
 }
 
 /// Which run it is, when it ran, how it ended and what it took.

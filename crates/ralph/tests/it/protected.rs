@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::run::{DONE, outcomes};
 use crate::support::{Project, eventually};
 
-const CHECK: &str = "test \"$(cat answer.txt)\" = 42\n";
+const CHECK: &str = "test \"$(cat answer.txt 2> /dev/null)\" = 42\n";
 
 /// A project whose gate is a script, in a commit or without git, and an agent that does this and says it is done.
 fn project(agent: &str, git: bool) -> Project {
@@ -48,6 +48,9 @@ fn whatever_an_attempt_does_to_its_gate_the_gate_judges_as_before() {
             assert_eq!(outcomes(&project), [("failed".to_owned(), json!("test_failure"))], "{attack}");
             assert_eq!(verification(&project)["protected"], json!(["tests/check.sh"]), "{attack}");
             assert!(run.stdout.contains(told), "{attack}: {}", run.stdout);
+            let why = project.json(&["failures", "list", "--json"])[0]["why_it_failed"].clone();
+            let why = why.as_str().unwrap();
+            assert!(why.contains("exited with code 1 and printed nothing; the attempt changed"), "{why}");
             assert_eq!(project.read("tests/check.sh"), CHECK, "{attack}");
         }
     }
@@ -71,6 +74,8 @@ fn the_next_attempt_is_told_which_lines_were_put_back() {
     assert_eq!(verification(&project)["protected"], json!(["tests/check.sh"]));
     assert!(run.stdout.contains("changed protected files, which were put back"), "{}", run.stdout);
     assert_eq!(project.history()[1]["gate_files_changed"], json!(["tests/check.sh"]));
+    let status = project.ok(&["status"]).stdout;
+    assert!(status.contains("! a: protected files restored: tests/check.sh"), "{status}");
     // What the agent made of it is kept.
     let aside = fs::read_dir(project.path(".ralph/tampered")).unwrap().next().unwrap().unwrap();
     let aside = fs::read_to_string(aside.path().join("tests/check.sh")).unwrap();
@@ -201,6 +206,42 @@ fn tests_that_check_less_are_pointed_out() {
     let weakened = verification(&project)["weakened"].clone();
     assert_eq!(weakened.as_array().map(Vec::len), Some(3), "{weakened}");
     assert_eq!(project.status_of("a"), "done", "nothing follows from it");
+    let evidence = run.stdout.split("Evidence").nth(1).unwrap();
+    let status = project.ok(&["status"]).stdout;
     let shown = project.ok(&["task", "show", "a"]).stdout;
-    assert!(shown.contains("test_b.py was deleted"), "{shown}");
+    for text in [evidence, &status, &shown] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.matches("test_b.py was deleted").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn an_attempt_that_changes_settings_or_templates_is_named() {
+    let project = project(
+        "echo 42 > answer.txt; echo '# more' >> .ralph.toml; mkdir -p .ralph/templates; echo x > .ralph/templates/rules.md",
+        true,
+    );
+    add(&project, &[]);
+    let run = project.ok(&["run"]);
+    let told = "a: changed during this attempt: .ralph/templates/rules.md, .ralph.toml";
+    assert!(run.stdout.contains(told), "{}", run.stdout);
+    assert!(project.read(".ralph.toml").ends_with("# more\n"), "nothing is put back");
+    let project = self::project("echo 42 > answer.txt", true);
+    add(&project, &[]);
+    let run = project.ok(&["run"]);
+    assert!(!run.stdout.contains("changed during this attempt"), "{}", run.stdout);
+}
+
+#[test]
+fn a_test_file_that_was_renamed_is_not_deleted() {
+    let project = project("echo 42 > answer.txt; rm test_gone.py; mv test_ren.py test_new.py", true);
+    for name in ["gone", "ren"] {
+        let test = format!("def test_{name}():\n    assert {name}() == 1\n");
+        project.write(&format!("test_{name}.py"), &test);
+    }
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "tests"]);
+    add(&project, &[]);
+    project.ok(&["run"]);
+    assert_eq!(verification(&project)["weakened"], json!(["test_gone.py was deleted"]));
 }

@@ -70,6 +70,9 @@ fn a_rejection_fails_the_attempt_and_the_next_one_reads_the_findings() {
     let rejected = ("failed".to_owned(), json!("review_rejected"));
     assert_eq!(attempts(&project), [rejected, ("done".to_owned(), Value::Null)]);
     assert_eq!(reviews(&project), ["failed", "done"]);
+    let history = project.ok(&["history"]).stdout;
+    let row = history.lines().find(|line| line.contains("rejected: a.txt:1 says nothing"));
+    assert!(row.is_some_and(|row| row.starts_with("a ")), "{history}");
     let prompt = project.read(".ralph/last-prompt");
     assert!(
         prompt.contains("Fix what the review found:") && prompt.contains("a.txt:1 says nothing"),
@@ -122,7 +125,7 @@ fn what_a_reviewer_changes_is_undone() {
     let run = project.ok(&["run"]);
     assert_eq!(project.read("a.txt"), "work\n");
     assert!(!project.path("made.txt").exists());
-    assert!(run.stdout.contains("changed files while reviewing; Ralph undid that"), "{}", run.stdout);
+    assert!(run.stdout.contains("the reviewing agent changed files; Ralph undid that"), "{}", run.stdout);
 }
 
 #[test]

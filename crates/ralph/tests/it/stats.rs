@@ -73,3 +73,25 @@ fn costs_are_summed_where_they_are_known() {
     assert!(human.contains("≥$0.50"), "{human}");
     assert_eq!(stats["by_model"][0]["cost_usd"], json!(null), "unknown is not zero");
 }
+
+#[test]
+fn gates_that_begin_alike_are_told_apart() {
+    let project = Project::new();
+    project.agent("echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    let start = "true && ".repeat(12);
+    let gate = |file: &str| format!("{start}test -e {file} || {{ touch {file}; false; }}");
+    for file in ["one", "two"] {
+        project.add(&["Task", "--key", file, "--verify", &gate(file)]);
+    }
+    project.set("gate", "baseline = \"off\"");
+    project.ok(&["run"]);
+    for file in ["one", "two"] {
+        assert_eq!(project.task(file)["verification"]["gates"][0]["command"], json!(gate(file)));
+        let shown = project.ok(&["task", "show", file]).stdout;
+        assert!(shown.contains("…`: exit 0"), "{shown}");
+    }
+    let stats = project.json(&["stats", "--json"]);
+    let gates: Vec<_> =
+        stats["flaky_gates"].as_array().unwrap().iter().map(|of| of["gate"].clone()).collect();
+    assert_eq!(gates, [json!(gate("one")), json!(gate("two"))]);
+}

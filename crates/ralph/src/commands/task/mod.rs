@@ -257,8 +257,6 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
         fields.extend(text.as_ref().map(|text| (label, one_line(text, most))));
     }
     let verification = task.verification.iter();
-    fields
-        .extend(verification.clone().flat_map(|it| &it.weakened).map(|sign| ("tests", code_line(sign, 300))));
     let reviews = verification.filter_map(|it| it.review.as_ref());
     fields.extend(reviews.map(|review| ("review", format!("{} by {}", review.verdict, review.agent))));
     let (attempts, failures) = (task.attempts, task.consecutive_failures);
