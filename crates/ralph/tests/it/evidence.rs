@@ -298,6 +298,7 @@ fn done_without_a_gate_and_a_change_needs_a_reason() {
     project.add(&["Idle", "--key", "e"]);
     let run = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
     let told = run.stdout.split("Needs you").nth(1).unwrap();
+    assert_eq!(told.matches("the agent reported done").count(), 1, "{told}");
     for part in ["the task has no gate of its own", "next: ralph task edit e --verify CMD && ralph run e"] {
         assert!(told.contains(part), "{told}");
     }
