@@ -21,7 +21,7 @@ const NAMED_TESTS: usize = 3;
 const REASON_CHARS: usize = 200;
 
 /// What is said of an attempt that reported done and changed nothing.
-const NO_CHANGE: &str = "the agent reported done, but changed no file, and there is no gate; where nothing has to be changed, it \
+const NO_CHANGE: &str = "the agent reported done, but changed no file, and the task has no gate of its own; where nothing has to be changed, it \
     must say why with `<no-change-needed>reason</no-change-needed>`";
 
 /// What is said of done work that git refused.

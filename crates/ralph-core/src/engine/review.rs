@@ -12,7 +12,9 @@ use crate::event::{EventKind, TaskRef};
 use crate::evidence::{Evidence, ReviewResult};
 use crate::logs::attempt_name;
 use crate::memory::prompt::{ReviewPart, render_review};
-use crate::model::{ErrorType, FailureClass, GateOutcome, Outcome, Review, ReviewVerdict};
+use crate::model::{
+    ErrorType, FailureClass, GateOf, GateOutcome, GateRecord, Outcome, Review, ReviewVerdict,
+};
 use crate::project::Project;
 use crate::signals::review;
 use crate::store::{Claimed, SessionKind, SideSession};
@@ -46,7 +48,8 @@ impl Run<'_> {
         let gate = evidence.gate_record();
         match self.context.settings.review.when {
             ReviewWhen::Never => false,
-            ReviewWhen::Ungated => gate.is_none(),
+            // The project's gate says nothing about what the task was to achieve.
+            ReviewWhen::Ungated => evidence.gate.is_none(),
             // The work of a fix task is done before all is well.
             ReviewWhen::Always => gate.is_none_or(|gate| gate.outcome == GateOutcome::Passed),
         }
@@ -224,10 +227,7 @@ impl Run<'_> {
             description: task.description.clone(),
             done_when: task.done_when.clone(),
             files: task.files.clone(),
-            gate: evidence.gate_record().map(|gate| {
-                let said = format!("`{}` {}", gate.command, gate.ended);
-                (said, gate.output_tail.clone())
-            }),
+            gates: evidence.gates().map(|gate| (said_by(gate), gate.output_tail.clone())).collect(),
             files_changed: evidence.git.files_changed.clone(),
             patch: evidence.integrity.patch.as_ref().map(mask),
             remarks: evidence.integrity.remarks(),
@@ -261,6 +261,13 @@ impl Run<'_> {
              tries again)"
         )))
     }
+}
+
+/// How a gate ended, and what that means for the task.
+fn said_by(gate: &GateRecord) -> String {
+    let whose = if gate.of == GateOf::Always { "The project's gate" } else { "The task's gate" };
+    let excused = if gate.excused { "; it failed before the task, too, so it decides nothing" } else { "" };
+    format!("{whose} `{}` {}{excused}.", gate.command, gate.ended)
 }
 
 fn no_verdict(ending: &SessionEnding) -> NoVerdict {

@@ -279,6 +279,24 @@ pub(super) fn unquoted(word: &str) -> Option<&str> {
     (!found.contains(['\'', '"', '$', '`', '\\'])).then_some(found)
 }
 
+/// The text before the parenthesis that closes what it stands in.
+pub(super) fn up_to_parenthesis(text: &str) -> &str {
+    let mut depth = 0_usize;
+    let end = tokens(text).list.into_iter().find(|token| match token.kind {
+        Kind::Separator("(") => {
+            depth += 1;
+            false
+        }
+        Kind::Separator(")") if depth == 0 => true,
+        Kind::Separator(")") => {
+            depth -= 1;
+            false
+        }
+        _ => false,
+    });
+    end.map_or(text, |end| &text[..end.start])
+}
+
 fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;

@@ -2,7 +2,7 @@
 
 use super::call::zero_separated;
 use super::index::Index;
-use super::paths::{RepoPath, on_disk};
+use super::paths::on_disk;
 use super::{Git, GitError, Kept, Snapshot};
 
 /// Larger files are left out of patches.
@@ -31,19 +31,30 @@ impl Git {
         let repository = self.repository()?;
         let base = kept.and_then(Kept::commit).or(before.head());
         let paths = files.iter().map(|file| self.rooted(file.as_bytes()));
-        let is_small = |path: &RepoPath| {
-            let meta = std::fs::symlink_metadata(on_disk(&repository.top, path));
-            meta.is_ok_and(|meta| !meta.is_dir() && meta.len() <= MOST_BYTES)
-        };
-        let is_gone = |path: &RepoPath| std::fs::symlink_metadata(on_disk(&repository.top, path)).is_err();
-        let paths: Vec<RepoPath> =
-            paths.filter(|path| is_small(path) || is_gone(path)).take(MOST_FILES).collect();
+        let mut left_out = String::new();
+        let mut told = Vec::new();
+        for path in paths {
+            // A file that is gone is part of the patch.
+            let meta = std::fs::symlink_metadata(on_disk(&repository.top, &path)).ok();
+            match meta {
+                Some(meta) if meta.is_dir() => {}
+                Some(meta) if meta.len() > MOST_BYTES => {
+                    left_out += &format!("{}: left out, {}\n", self.display(&path), size(meta.len()));
+                }
+                _ => told.push(path),
+            }
+        }
+        let more = told.len().saturating_sub(MOST_FILES);
+        if more > 0 {
+            left_out += &format!("{more} more files: left out\n");
+        }
+        told.truncate(MOST_FILES);
         let index = Index::of_tree(repository, base)?;
         let old = index.write_tree()?;
-        index.add(&paths)?;
+        index.add(&told)?;
         let new = index.write_tree()?;
         let out = repository.query(&DIFF).args(&[&old, &new]).run()?;
-        Ok(String::from_utf8_lossy(&out).into_owned())
+        Ok(left_out + &String::from_utf8_lossy(&out))
     }
 
     /// The files of the project that are tracked, or neither tracked nor ignored.
@@ -51,6 +62,13 @@ impl Git {
         let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"];
         let out = self.repository()?.query(&words).in_dir(&self.dir).run()?;
         Ok(zero_separated(&out).filter_map(|path| String::from_utf8(path.to_vec()).ok()).collect())
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes / 1_000_000 {
+        0 => format!("{} KB", bytes / 1_000),
+        megabytes => format!("{megabytes} MB"),
     }
 }
 
@@ -68,8 +86,10 @@ mod tests {
         repo.write("mine.txt", "before\nafter\n");
         repo.write("new.txt", "new\n");
         repo.git(&["rm", "-q", "a.txt"]);
-        let files = ["a.txt", "mine.txt", "new.txt"].map(str::to_owned);
+        repo.write("big.txt", &"x".repeat(4_000_000));
+        let files = ["a.txt", "big.txt", "mine.txt", "new.txt"].map(str::to_owned);
         let patch = git.patch_since(&before, Some(&kept), &files).unwrap();
+        assert!(patch.starts_with("big.txt: left out, 4 MB\ndiff --git "), "{patch}");
         assert!(patch.contains("+after") && !patch.contains("+before"), "{patch}");
         assert!(patch.contains("deleted file mode") && patch.contains("+new"), "{patch}");
         let patch = git.patch_since(&before, None, &files).unwrap();

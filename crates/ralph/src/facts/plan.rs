@@ -281,6 +281,10 @@ pub fn next_command(
     let run = format!("ralph run {name}");
     let reason = reason.unwrap_or_default();
     match status {
+        // The project's gate passes without any work: it must not verify that nothing was done.
+        Status::Blocked if reason.contains("changed no file, and the task has no gate of its own") => {
+            Some(format!("ralph task edit {name} --verify CMD && {run}"))
+        }
         Status::Blocked
             if matches!(ended, Some((Outcome::NoSigil | Outcome::Error, Some(GateOutcome::Passed)))) =>
         {

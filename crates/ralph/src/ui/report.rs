@@ -414,8 +414,12 @@ fn open_task(task: &OpenTask, page: &mut Page) {
     }
 }
 
-/// The done tasks that no gate verified, and how to verify the first.
+/// The done tasks that neither a gate nor a review verified, and how to verify the first.
 fn unverified(tasks: &[&UnverifiedTask], page: &mut Page) {
+    let is_reviewed = |task: &UnverifiedTask| {
+        task.verification.as_ref().map(EvidenceKind::from) == Some(EvidenceKind::Reviewed)
+    };
+    let tasks: Vec<&UnverifiedTask> = tasks.iter().copied().filter(|task| !is_reviewed(task)).collect();
     let Some(first) = tasks.first() else { return };
     page.gap();
     page.add(paint(BOLD, "Unverified (no gate passed)"));
@@ -446,10 +450,11 @@ fn already_green(tasks: &[&TaskRef], page: &mut Page) {
     page.add(format_args!("  next: {}, with a gate that can fail", paint(CYAN, next)));
 }
 
-/// What each task that a run finished rests on, where gates ran.
+/// What each task that a run finished rests on, where gates ran or a review was made.
 fn evidence(done: &[RunTask], page: &mut Page) {
     let lines = done.iter().filter_map(|task| {
-        let verification = task.verification.as_ref().filter(|it| !it.gates.is_empty())?;
+        let verification = task.verification.as_ref();
+        let verification = verification.filter(|it| !it.gates.is_empty() || it.review.is_some())?;
         let evidence = format::evidence(verification, task.commit.as_deref()).join(" · ");
         Some(format!("  {}: {evidence}", task.task.name()))
     });

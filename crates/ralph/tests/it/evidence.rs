@@ -291,6 +291,17 @@ fn done_without_a_gate_and_a_change_needs_a_reason() {
     let elsewhere = self::project(SAYS_DONE);
     elsewhere.add(&["No git", "--key", "d"]);
     elsewhere.ok(&["run"]);
+    // The project's gate passes all the same: that does not verify a task on which nothing was done.
+    let project = repository(&[], SAYS_DONE);
+    project.set("gate", "always = \"true\"");
+    project.git(&["commit", "-qam", "gate"]);
+    project.add(&["Idle", "--key", "e"]);
+    let run = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
+    let told = run.stdout.split("Needs you").nth(1).unwrap();
+    assert_eq!(told.matches("the agent reported done").count(), 1, "{told}");
+    for part in ["the task has no gate of its own", "next: ralph task edit e --verify CMD && ralph run e"] {
+        assert!(told.contains(part), "{told}");
+    }
 }
 
 #[test]

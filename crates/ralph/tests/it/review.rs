@@ -45,6 +45,12 @@ fn accepted_work_without_a_gate_is_reviewed() {
     project.add(&["Gated", "--key", "b", "--verify", "true"]);
     let run = project.ok(&["run"]);
     assert!(run.stdout.contains("2 of 2 done (1 already green, 1 reviewed)"), "{}", run.stdout);
+    // What a review accepted is not among the unverified.
+    let evidence = run.stdout.split("Evidence").nth(1).unwrap();
+    assert!(evidence.contains("a: ") && evidence.contains("accepted by critic"), "{evidence}");
+    for shown in [run.stdout, project.ok(&["status"]).stdout] {
+        assert!(!shown.contains("Unverified (no gate passed)"), "{shown}");
+    }
     let task = project.task("a");
     let verification = &task["verification"];
     assert_eq!(verification["level"], json!("review"));
@@ -138,6 +144,20 @@ fn nothing_is_reviewed_unless_the_settings_say_so() {
         project.add(&[&["Write it"], gate.as_slice()].concat());
         project.ok(&["run"]);
         assert_eq!(reviews(&project).len(), expected, "{when} {verify:?}");
+    }
+    // The project's gate does not know what the task was to achieve. One that fails as before decides nothing.
+    for (always, said) in [
+        ("true", "The project's gate `true` passed"),
+        ("test -f never", "failed before the task, too, so it decides nothing."),
+    ] {
+        let project = project("ungated", ACCEPT);
+        project.set("gate", &format!("always = \"{always}\""));
+        project.git(&["commit", "-qam", "gate"]);
+        project.add(&["Write it"]);
+        project.ok(&["run"]);
+        assert_eq!(reviews(&project).len(), 1, "{always}");
+        let prompt = project.read(".ralph/review-prompt");
+        assert!(prompt.contains(said) && !prompt.contains("No gate ran"), "{prompt}");
     }
     // What failed is not worth a review.
     let project = project("always", ACCEPT);

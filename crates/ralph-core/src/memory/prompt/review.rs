@@ -16,8 +16,8 @@ pub struct ReviewPart {
     pub description: String,
     pub done_when: Option<String>,
     pub files: Vec<String>,
-    /// The command and how it ended, and the end of what it printed; none where no gate ran.
-    pub gate: Option<(String, String)>,
+    /// How each gate ended, and the end of what it printed.
+    pub gates: Vec<(String, String)>,
     /// None where git cannot tell.
     pub files_changed: Option<Vec<String>>,
     pub patch: Option<String>,
@@ -40,14 +40,12 @@ pub fn render_review(part: &ReviewPart) -> String {
         lines.push(format!("**Files:** {}\n", single_line(&part.files.join(", "))));
     }
     lines.push("## Gate\n".to_owned());
-    match &part.gate {
-        Some((said, output)) => {
-            lines.push(inert_line(said));
-            fenced_start(&mut lines, "The end of its output", output, OUTPUT_CHARS);
-        }
-        None => {
-            lines.push("No gate ran: nothing but the agent's word says that the task is done.".to_owned())
-        }
+    if part.gates.is_empty() {
+        lines.push("No gate ran: nothing but the agent's word says that the task is done.".to_owned());
+    }
+    for (said, output) in &part.gates {
+        lines.push(inert_line(said));
+        fenced_start(&mut lines, "The end of its output", output, OUTPUT_CHARS);
     }
     lines.push("\n## Changes\n".to_owned());
     match part.files_changed.as_deref() {
@@ -77,7 +75,7 @@ mod tests {
             title: "Add it".into(),
             patch: Some(patch.into()),
             files_changed: Some(vec!["a.txt".into()]),
-            gate: Some(("`make` passed".into(), "x".repeat(9000))),
+            gates: vec![("`make` passed".into(), "x".repeat(9000))],
             ..ReviewPart::default()
         };
         let text = render_review(&part);
