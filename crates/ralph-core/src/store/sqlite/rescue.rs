@@ -149,7 +149,7 @@ impl Store {
 }
 
 /// Whether the log begins as SQLite began it and has no hole. One that somebody emptied or cut off has a hole as soon as more is
-/// written to it: whoever opens the database next finds nothing of what the hole held and of what follows.
+/// written to it: the next process that opens the database finds nothing of what the hole held and of what follows.
 fn is_log_whole(log: &Path) -> bool {
     // SQLite holds no locks on this file, so another descriptor of it does no harm.
     let Ok(file) = files::open(log, Links::Follow) else {
