@@ -69,6 +69,7 @@ fn effect(command: &Command) -> Effect {
         | Command::Diff(_)
         | Command::Analyze(_)
         | Command::Stats(_)
+        | Command::Report(_)
         | Command::Replay(_)
         | Command::History(_)
         | Command::Context(_)

@@ -11,6 +11,8 @@ mod inside;
 mod interrupts;
 mod notify;
 mod output;
+mod plots;
+mod report;
 mod secrets;
 mod settings;
 #[cfg(test)]

@@ -308,6 +308,12 @@ settings! {
         /// Whether to show desktop notifications, where a desktop is available.
         desktop: bool = false,
     }
+    report: ReportSection {
+        /// Whether to write a report after each run, however it ended. Notifications then say where it is.
+        at_end: bool = false,
+        /// Directory for reports. By default `.ralph/reports`.
+        dir: Option<String> = None,
+    }
     hooks: HooksSection {
         /// Command to run before a run. Hooks receive the event as JSON on stdin.
         before_run: Option<String> = None,

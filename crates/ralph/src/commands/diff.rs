@@ -49,13 +49,13 @@ struct AttemptDiff {
 }
 
 /// Where git has the changes of an attempt, if anywhere.
-fn changes(attempt: &Attempt) -> Option<&str> {
+pub fn changes(attempt: &Attempt) -> Option<&str> {
     let committed = attempt.commit_after.as_deref().filter(|_| attempt.commit_after != attempt.commit_before);
     attempt.undone_ref.as_deref().or(committed)
 }
 
 /// The attempts that a person means: the one named; else all whose changes were kept; else the last with any.
-fn choose(attempts: Vec<Attempt>, number: Option<u32>) -> Vec<Attempt> {
+pub fn choose(attempts: Vec<Attempt>, number: Option<u32>) -> Vec<Attempt> {
     if let Some(number) = number {
         return attempts.into_iter().filter(|one| one.counted && one.attempt == number).collect();
     }

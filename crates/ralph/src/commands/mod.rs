@@ -20,6 +20,7 @@ pub mod man;
 pub mod notify;
 pub mod plan;
 pub mod replay;
+pub mod report;
 pub mod run;
 pub mod runs;
 pub mod stats;
@@ -78,6 +79,7 @@ pub enum Command {
     #[command(subcommand)]
     Limits(limits::Command),
     Stats(stats::Args),
+    Report(report::Args),
     Replay(replay::Args),
     History(history::Args),
     /// Show why attempts failed.
@@ -120,6 +122,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::DemoAgent(args) => demo::work(&args),
         Command::Task(command) => task::run(dir, command),
         Command::Replay(args) => replay::run(dir, &args),
+        Command::Report(args) => report::run(dir, &args),
         Command::Analyze(args) => breaker::analyze(dir, args),
         Command::Breaker(command) => breaker::run(dir, &command),
         Command::Limits(command) => limits::run(dir, &command),

@@ -1,14 +1,14 @@
 //! `ralph replay`: which strategy would have been best.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use ralph_core::adaptive::DEFAULT_VALUE_USD;
-use ralph_core::model::{Attempt, Difficulty, NO_MODEL, Outcome, TaskId};
 use ralph_core::replay::{Options, Report, Row, Score, read, replay};
 use ralph_core::text::one_line;
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::facts::replay_rows;
 use crate::settings::build_agent;
 use crate::ui::{format, table::Table};
 use crate::workspace::Workspace;
@@ -123,29 +123,7 @@ fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>)
     let settings = workspace.settings()?;
     let agent = build_agent(settings.agent(), &settings.agents)?;
     let ladder = if args.ladder.is_empty() { agent.ladder().to_vec() } else { args.ladder.clone() };
-    let mut earlier: HashMap<(TaskId, String), u32> = HashMap::new();
-    let mut difficulties: HashMap<TaskId, Option<Difficulty>> = HashMap::new();
-    let mut rows: Vec<Row> = Vec::new();
-    for attempt in workspace.store.history(None)? {
-        let by_agent = attempt.agent.as_deref() == Some(agent.name());
-        if !attempt.counted || !by_agent || attempt.model == NO_MODEL {
-            continue;
-        }
-        let Attempt { task_id, model, .. } = attempt;
-        let number = earlier.entry((task_id.clone(), model.clone())).or_default();
-        *number += 1;
-        if !difficulties.contains_key(&task_id) {
-            difficulties.insert(task_id.clone(), workspace.store.metrics(&task_id)?.difficulty);
-        }
-        rows.push(Row {
-            task: task_id.to_string(),
-            model,
-            success: attempt.outcome == Outcome::Done,
-            cost_usd: attempt.cost_usd,
-            difficulty: difficulties.get(&task_id).copied().flatten(),
-            attempt: *number,
-        });
-    }
+    let rows = replay_rows(&workspace.store, agent.name())?;
     Ok((rows, ladder))
 }
 

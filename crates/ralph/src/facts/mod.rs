@@ -3,6 +3,8 @@
 //! Everything that shows the state of a project reads it from here: `ralph status`, its JSON, `--watch`, the end of a
 //! run, and `ralph run --detach`. Field names are a contract of `ralph status --json`: fields may be added, none goes.
 
+mod decisions;
+mod memory;
 mod plan;
 mod run;
 
@@ -17,6 +19,11 @@ use ralph_core::store::{
 };
 use serde::Serialize;
 
+pub use decisions::{
+    CostPoint, DecisionFacts, History, ModelSpending, ModelSuccess, RetryKind, RetryResult, Share,
+    StrategyFacts, replay_rows,
+};
+pub use memory::{LearningFacts, MemoryFacts};
 pub use plan::{OpenTask, PlanFacts, UnverifiedTask, next_command};
 pub use run::{GateChange, RunFacts, RunTask};
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::command_error::CommandError;
 use crate::ui::format;
-use crate::ui::style::status_word;
+use crate::ui::style::{EvidenceKind, status_word};
 use crate::workspace::Workspace;
 
 /// A task that is not done: a row of `open` in `ralph status --json`.
@@ -61,6 +61,23 @@ pub struct UnverifiedTask {
     pub verification: Option<Verification>,
     /// Whether it has a gate that could verify it.
     pub has_gate: bool,
+}
+
+impl UnverifiedTask {
+    /// Whether another agent accepted it.
+    pub fn is_reviewed(&self) -> bool {
+        self.verification.as_ref().map(EvidenceKind::from) == Some(EvidenceKind::Reviewed)
+    }
+
+    /// The command that verifies it, with a gate where it has none.
+    pub fn verify_command(&self) -> String {
+        let name = self.task.name();
+        let add_gate = match self.has_gate {
+            true => String::new(),
+            false => format!("ralph task edit {name} --verify CMD && "),
+        };
+        format!("{add_gate}ralph task done {name} --verify")
+    }
 }
 
 /// The plan, read once. Tasks whose attempt was interrupted by a crash are pending here; the database has them as

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use ralph_core::event::{EventKind, Observer, RunEvent};
 use ralph_core::exit::RunExit;
-use ralph_core::model::{Cost, Outcome, TaskId, Timestamp};
+use ralph_core::model::{Cost, Outcome, RunId, TaskId, Timestamp};
 use ralph_core::project::Project;
 use ralph_core::store::PlanCounts;
 
@@ -20,6 +20,7 @@ pub use channels::{Cutoff, Delivery, Message, channels, end_leftover_processes};
 pub use notice::{Occasion, Place, notice, sample};
 pub use webhook::is_url;
 
+use crate::report::{ReportFile, write_at_end};
 use crate::settings::Settings;
 use crate::workspace::{now, random};
 use crate::{interrupts, output};
@@ -37,6 +38,28 @@ pub struct Notifications {
     news: News,
     place: Place,
     open_run: Option<OpenRun>,
+    /// None if the settings want no report.
+    reporter: Option<Reporter>,
+}
+
+/// Writes the report of a run when that ends, before anybody is told: what is told names it.
+struct Reporter {
+    project: Project,
+    settings: Settings,
+    /// Set when it was written, or why it could not be.
+    written: Option<Result<ReportFile, String>>,
+}
+
+impl Reporter {
+    fn of(settings: &Settings, project: &Project) -> Option<Self> {
+        let new = || Self { project: project.clone(), settings: settings.clone(), written: None };
+        settings.report.at_end.then(new)
+    }
+
+    fn write(&mut self, run: &RunId) -> Option<&ReportFile> {
+        self.written = Some(write_at_end(&self.project, &self.settings, run));
+        self.written.as_ref()?.as_ref().ok()
+    }
 }
 
 impl Notifications {
@@ -50,11 +73,17 @@ impl Notifications {
             news: News::new(on),
             place: Place::of(project),
             open_run: None,
+            reporter: Reporter::of(settings, project),
         }
     }
 
     pub fn close_display(&mut self) {
         self.display = None;
+    }
+
+    /// Where the report of the run is, or why there is none, if the settings want one.
+    pub fn report(&self) -> Option<&Result<ReportFile, String>> {
+        self.reporter.as_ref()?.written.as_ref()
     }
 
     /// The run failed. If not even its end could be recorded, no event said so.
@@ -73,8 +102,11 @@ impl Notifications {
     }
 
     fn post(&mut self, event: &RunEvent) {
+        let is_end = matches!(event.kind, EventKind::RunFinished { .. });
+        let report = self.reporter.as_mut().filter(|_| is_end).and_then(|one| one.write(&event.run_id));
         let Some(queues) = &mut self.queues else { return };
         if let Some(notice) = self.news.of(event, &self.place)
+            && let notice = report.iter().fold(notice, |notice, file| notice.with_report(file))
             && let Ok(message) = Message::new(notice, &mut random)
         {
             queues.post(message);
@@ -204,5 +236,8 @@ pub fn described(settings: &Settings) -> String {
     let channels = channels(settings, std::path::Path::new("/"));
     let names: Vec<&str> = channels.iter().map(|channel| channel.name).collect();
     let on = settings.notify.on.value.clone();
-    format!("{names:?} {:?} {:?}", webhook::Webhook::of(settings), News::new(on))
+    let project = Project::at("/");
+    let report = Reporter::of(settings, &project).is_some();
+    let file = ReportFile::of(settings, &project, &RunId::from_stored("r"));
+    format!("{names:?} {:?} {:?} {report} {file:?}", webhook::Webhook::of(settings), News::new(on))
 }

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::facts::next_command;
+use crate::report::ReportFile;
 use crate::ui::format;
 
 pub const NOTICE_VERSION: u32 = 1;
@@ -108,7 +109,25 @@ pub struct Notice {
     pub tasks: Option<PlanCounts>,
     /// The command to type next.
     pub next: Option<String>,
+    /// The report of the run, where it ended and the settings want one.
+    pub report: Option<NoticeReport>,
     pub event: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoticeReport {
+    pub path: String,
+    pub url: String,
+}
+
+impl Notice {
+    /// The same with a link to the report of the run.
+    pub fn with_report(mut self, file: &ReportFile) -> Self {
+        let (path, url) = (file.path.display().to_string(), file.url());
+        self.message.push_str(&format!("\nreport: {url}"));
+        self.report = Some(NoticeReport { path, url });
+        self
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -171,6 +190,7 @@ pub fn notice(event: &RunEvent, place: &Place) -> Option<Notice> {
         cost_estimated: cost.map(|cost| cost.cost_estimated),
         tasks,
         next: content.next,
+        report: None,
         event: safe_value(serde_json::to_value(event).unwrap_or(Value::Null)),
     })
 }

@@ -416,10 +416,7 @@ fn open_task(task: &OpenTask, page: &mut Page) {
 
 /// The done tasks that neither a gate nor a review verified, and how to verify the first.
 fn unverified(tasks: &[&UnverifiedTask], page: &mut Page) {
-    let is_reviewed = |task: &UnverifiedTask| {
-        task.verification.as_ref().map(EvidenceKind::from) == Some(EvidenceKind::Reviewed)
-    };
-    let tasks: Vec<&UnverifiedTask> = tasks.iter().copied().filter(|task| !is_reviewed(task)).collect();
+    let tasks: Vec<&UnverifiedTask> = tasks.iter().copied().filter(|task| !task.is_reviewed()).collect();
     let Some(first) = tasks.first() else { return };
     page.gap();
     page.add(paint(BOLD, "Unverified (no gate passed)"));
@@ -428,12 +425,7 @@ fn unverified(tasks: &[&UnverifiedTask], page: &mut Page) {
         page.add(format_args!("  {} {} {} · {}", standing.mark(), task.name(), task.title, standing.plain()));
     }
     page.more(tasks.len(), SHOWS_ALL);
-    let name = first.task.name();
-    let add_gate = match first.has_gate {
-        true => String::new(),
-        false => format!("ralph task edit {name} --verify CMD && "),
-    };
-    page.add(format_args!("  next: {}", paint(CYAN, format!("{add_gate}ralph task done {name} --verify"))));
+    page.add(format_args!("  next: {}", paint(CYAN, first.verify_command())));
 }
 
 /// The done tasks whose gate passed before any work, too.

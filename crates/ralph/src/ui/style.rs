@@ -131,17 +131,21 @@ impl Standing {
         paint(self.style(), self.plain())
     }
 
-    /// As one character in its color.
-    pub fn mark(self) -> String {
-        let mark = match self.status {
+    /// As one character.
+    pub fn glyph(self) -> &'static str {
+        match self.status {
             Status::Done if self.verified => "✓",
             Status::Done => "◐",
             Status::Failed | Status::Blocked => "✗",
             Status::InProgress => "▶",
             Status::Pending => "·",
             Status::Skipped => "–",
-        };
-        paint(self.style(), mark)
+        }
+    }
+
+    /// As one character in its color.
+    pub fn mark(self) -> String {
+        paint(self.style(), self.glyph())
     }
 
     fn style(self) -> Style {

@@ -204,6 +204,13 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if let Err(error) = &result {
         observer.run_failed(error.message());
     }
+    match observer.report() {
+        Some(Ok(file)) if !args.json && !args.quiet => {
+            output::line(format_args!("report: {}", file.path.display()))
+        }
+        Some(Err(why)) => output::note(format_args!("warning: cannot write the report: {why}")),
+        Some(Ok(_)) | None => {}
+    }
     observer.finish();
     result
 }

@@ -1,0 +1,74 @@
+//! `ralph report`: a run as a page for the morning after, or as Markdown.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ralph_core::files::write_whole;
+
+use crate::command_error::{CommandError, CommandResult};
+use crate::report::{Format, ReportFacts, ReportFile, write};
+use crate::workspace::{Workspace, start_dir};
+use crate::{interrupts, output};
+
+/// Write a report of a run: what is done and verified, what needs you, what failed and why, and what it cost.
+///
+/// Reports on the last run that made attempts, also while it goes on. The page is one file that loads nothing and runs no script;
+/// without -o it is written below .ralph/reports. Markdown is printed, for a pull request or a chat. Possible secrets are masked.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Report on this run instead; `ralph runs` lists them.
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Write to this file; `-` prints.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// A page, or Markdown (default: what the file's name says, else html).
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Print what the report tells as JSON.
+    #[arg(long, conflicts_with_all = ["output", "format"])]
+    json: bool,
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let workspace = Workspace::open_to_read(dir)?;
+    let settings = workspace.settings()?;
+    let run = match &args.run {
+        Some(id) => workspace.run(id)?,
+        None => workspace.store.last_run_with_attempts()?.ok_or_else(|| {
+            CommandError::usage("there is nothing to report: no run made an attempt yet")
+                .hint("start one with `ralph run`; `ralph status` shows the plan")
+        })?,
+    };
+    let facts = ReportFacts::read(&workspace, &settings, &run, &interrupts::listen()?)?;
+    if args.json {
+        output::json(&facts);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    let format = args.format.or_else(|| Format::of_file(file?)).unwrap_or(Format::Html);
+    let text = format.of(&facts);
+    let path = match (file, &args.output, format) {
+        (Some(path), ..) => {
+            let path = start_dir(dir)?.join(path);
+            write_whole(&path, text.as_bytes()).map_err(|error| not_written(&path, &error))?;
+            path
+        }
+        (None, None, Format::Html) => {
+            let place = ReportFile::of(&settings, &workspace.project, &run.id);
+            write(&place, &text).map_err(|error| not_written(&place.path, &error))?;
+            place.path
+        }
+        _ => {
+            output::text(text);
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    output::line(format_args!("wrote the report of run {} to {}", run.id, path.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn not_written(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::environment(format_args!("cannot write {}: {error}", path.display()))
+        .hint("choose another file with -o, or print the report with `-o -`")
+}

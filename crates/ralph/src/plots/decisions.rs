@@ -1,0 +1,394 @@
+//! The plots on decisions: cost per verified task, success by model, retries, spending, strategies.
+
+use ralph_core::text::one_line;
+
+use super::canvas::Ink;
+use super::charts::{self, Line, Mark, Point, Row};
+use super::{Plot, Values};
+use crate::facts::{
+    CostPoint, DecisionFacts, ModelSpending, ModelSuccess, RetryKind, RetryResult, Share, StrategyFacts,
+};
+use crate::ui::format::{self, counted};
+
+/// Models drawn; the table has all.
+const MODELS: usize = 6;
+const NAME_CHARS: usize = 40;
+/// A line goes up or down if its ends differ by this part.
+const CHANGE: f64 = 0.1;
+
+/// All of them, in the order in which a page shows them. Where there is nothing to draw, the sentence says so.
+pub fn decisions(facts: &DecisionFacts) -> Vec<Plot> {
+    vec![
+        cost(&facts.cost_over_time),
+        success(&facts.success),
+        retries(&facts.retries),
+        spend(&facts.spend),
+        strategies(facts.strategies.as_ref()),
+    ]
+}
+
+fn nothing(id: &'static str, title: &str) -> Plot {
+    Plot { id, title: title.to_owned(), note: None, svg: None, table: Values::default() }
+}
+
+fn name(model: &str) -> String {
+    one_line(model, NAME_CHARS)
+}
+
+fn usd(amount: f64) -> String {
+    format::cost(Some(amount), false)
+}
+
+fn percent(rate: f64) -> String {
+    format!("{:.0}%", rate * 100.0)
+}
+
+/// `48% of 23`.
+fn of(share: &Share) -> String {
+    format!("{} of {}", percent(share.rate), share.of)
+}
+
+fn interval(share: &Share) -> String {
+    format!("{} to {}", percent(share.low), percent(share.high))
+}
+
+fn cost(points: &[CostPoint]) -> Plot {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return nothing("cost", "No verified task with a known cost yet");
+    };
+    let (from, to) = (first.cost_per_verified_usd, last.cost_per_verified_usd);
+    let tasks = counted(last.verified, "verified task");
+    let title = match (to - from) / from {
+        _ if points.len() == 1 => format!("The first verified task cost {}", usd(to)),
+        change if change > CHANGE => {
+            format!("Cost per verified task rose from {} to {} over {tasks}", usd(from), usd(to))
+        }
+        change if change < -CHANGE => {
+            format!("Cost per verified task fell from {} to {} over {tasks}", usd(from), usd(to))
+        }
+        _ => format!("Cost per verified task stayed at about {} over {tasks}", usd(to)),
+    };
+    let at_least = |point: &CostPoint| if point.is_at_least { "at least " } else { "" };
+    let line = Line {
+        points: points
+            .iter()
+            .map(|point| Point {
+                value: point.cost_per_verified_usd,
+                says: format!(
+                    "{}: {} verified with {}, {}{} spent, {} each",
+                    point.at.local_near(last.at),
+                    counted(point.verified, "task"),
+                    one_line(&point.task, NAME_CHARS),
+                    at_least(point),
+                    usd(point.spent_usd),
+                    usd(point.cost_per_verified_usd)
+                ),
+            })
+            .collect(),
+        below: below(points),
+        amount: &|amount| usd(amount),
+    };
+    let rows = points.iter().map(|point| {
+        vec![
+            point.at.local(),
+            one_line(&point.task, NAME_CHARS),
+            point.verified.to_string(),
+            format!("{}{}", at_least(point), usd(point.spent_usd)),
+            usd(point.cost_per_verified_usd),
+        ]
+    });
+    let table = Values {
+        headings: vec!["When", "Task", "Verified", "Spent until then", "Per verified task"],
+        rows: rows.collect(),
+    };
+    let note = match last.is_at_least {
+        true => {
+            "What was spent so far, failures included, for each verified task. Some attempts did not report a cost."
+        }
+        false => "What was spent so far, failures included, for each verified task.",
+    };
+    Plot { id: "cost", svg: charts::line(&line, &title), title, note: Some(note.to_owned()), table }
+}
+
+/// The times of the ends and of the middle.
+fn below(points: &[CostPoint]) -> Vec<(usize, String)> {
+    let end = points.len() - 1;
+    let mut places = vec![0, end / 2, end];
+    places.dedup();
+    if end < 4 {
+        places.retain(|place| *place == 0 || *place == end);
+    }
+    let near = points.first().map(|point| point.at);
+    let time = |place: usize| {
+        let at = points.get(place)?.at;
+        Some((place, at.local_near(near?)))
+    };
+    places.into_iter().filter_map(time).collect()
+}
+
+fn success(models: &[ModelSuccess]) -> Plot {
+    let firsts: Vec<(&str, Share)> = models
+        .iter()
+        .filter_map(|of| Some((of.model.as_str(), of.attempts.iter().find(|one| one.attempt == 1)?.share)))
+        .collect();
+    let title = match &firsts[..] {
+        [] if models.is_empty() => return nothing("success", "No attempts yet"),
+        [] => "No first attempts yet: only retries".to_owned(),
+        [(model, share)] => format!(
+            "{} finished {} of {} on the first attempt",
+            name(model),
+            share.done,
+            counted(share.of, "task")
+        ),
+        [(one, of_one), (other, of_other), ..] => {
+            let sure = if of_one.is_apart(of_other) { "" } else { ", too few to tell them apart" };
+            format!(
+                "On the first attempt {} finished {} of its tasks and {} {}{sure}",
+                name(one),
+                percent(of_one.rate),
+                name(other),
+                percent(of_other.rate)
+            )
+        }
+    };
+    let label = |attempt: u32, and_later: bool| match and_later {
+        true => format!("attempt {attempt} and later"),
+        false => format!("attempt {attempt}"),
+    };
+    let mut rows = Vec::new();
+    let mut table = Vec::new();
+    for (place, ModelSuccess { model, attempts }) in models.iter().enumerate() {
+        for (at, one) in attempts.iter().enumerate() {
+            let share = one.share;
+            let label = label(one.attempt, one.and_later);
+            table.push(vec![
+                name(model),
+                label.clone(),
+                share.done.to_string(),
+                share.of.to_string(),
+                percent(share.rate),
+                interval(&share),
+            ]);
+            if place < MODELS {
+                rows.push(Row {
+                    name: (at == 0).then(|| name(model)),
+                    says: format!(
+                        "{}, {label}: {} of {} done ({}); 95% interval {}",
+                        name(model),
+                        share.done,
+                        share.of,
+                        percent(share.rate),
+                        interval(&share)
+                    ),
+                    label,
+                    mark: Mark::Share {
+                        rate: share.rate,
+                        low: share.low,
+                        high: share.high,
+                        ink: Ink::Accent,
+                    },
+                    value: of(&share),
+                });
+            }
+        }
+    }
+    let table =
+        Values { headings: vec!["Model", "Attempt", "Done", "Of", "Rate", "95% interval"], rows: table };
+    let left_out = models.len().saturating_sub(MODELS);
+    let more = match left_out {
+        0 => String::new(),
+        n => format!(" {} in the table alone.", counted(n as u64, "more model")),
+    };
+    let note =
+        format!("Attempts that ended done. Lines show the 95% interval: few attempts leave it wide.{more}");
+    Plot { id: "success", svg: charts::rows(&rows, &title), title, note: Some(note), table }
+}
+
+fn kind(kind: RetryKind) -> &'static str {
+    match kind {
+        RetryKind::FirstAttempt => "first attempt",
+        RetryKind::SameModel => "same model again",
+        RetryKind::OtherModel => "another model",
+    }
+}
+
+fn retries(results: &[RetryResult]) -> Plot {
+    let find = |kind: RetryKind| results.iter().find(|result| result.kind == kind).map(|result| result.share);
+    let title = match (find(RetryKind::SameModel), find(RetryKind::OtherModel)) {
+        _ if results.is_empty() => return nothing("retries", "No attempts yet"),
+        (None, None) => "No task needed a second attempt".to_owned(),
+        (Some(same), None) => {
+            format!("A retry with the same model worked {} of {} times", same.done, same.of)
+        }
+        (None, Some(other)) => format!("Another model worked {} of {} times", other.done, other.of),
+        (Some(same), Some(other)) => {
+            let sure = if same.is_apart(&other) { "" } else { "; too few to tell them apart" };
+            format!(
+                "The same model again worked in {} of retries, another model in {}{sure}",
+                percent(same.rate),
+                percent(other.rate)
+            )
+        }
+    };
+    let cost = |result: &RetryResult| format::cost(result.cost_usd, result.cost_estimated);
+    let rows: Vec<Row> = results
+        .iter()
+        .map(|result| {
+            let share = result.share;
+            Row {
+                name: None,
+                label: kind(result.kind).to_owned(),
+                mark: Mark::Share {
+                    rate: share.rate,
+                    low: share.low,
+                    high: share.high,
+                    ink: if result.kind == RetryKind::FirstAttempt { Ink::Idle } else { Ink::Accent },
+                },
+                value: of(&share),
+                says: format!(
+                    "{}: {} of {} done ({}); 95% interval {}; cost {}",
+                    kind(result.kind),
+                    share.done,
+                    share.of,
+                    percent(share.rate),
+                    interval(&share),
+                    cost(result)
+                ),
+            }
+        })
+        .collect();
+    let cells = results.iter().map(|result| {
+        let share = result.share;
+        vec![
+            kind(result.kind).to_owned(),
+            share.done.to_string(),
+            share.of.to_string(),
+            percent(share.rate),
+            interval(&share),
+            cost(result),
+        ]
+    });
+    let table = Values {
+        headings: vec!["Attempt", "Done", "Of", "Rate", "95% interval", "Cost"],
+        rows: cells.collect(),
+    };
+    Plot { id: "retries", svg: charts::rows(&rows, &title), title, note: None, table }
+}
+
+fn spend(models: &[ModelSpending]) -> Plot {
+    let known = |of: &&ModelSpending| of.cost_usd.is_some_and(|usd| usd > 0.0);
+    let total: f64 = models.iter().filter_map(|of| of.cost_usd).sum();
+    let spent: Vec<&ModelSpending> = models.iter().filter(known).collect();
+    let title = match spent.as_slice() {
+        [] if models.is_empty() => return nothing("spend", "Nothing was spent yet"),
+        [] => "No agent reported what it cost".to_owned(),
+        [only] => format!("All {} went to {}", usd(total), name(&only.model)),
+        [first, ..] => format!(
+            "{} took {} of {}",
+            name(&first.model),
+            usd(first.cost_usd.unwrap_or_default()),
+            usd(total)
+        ),
+    };
+    let cost =
+        |of: &ModelSpending| format::cost_at_least(of.cost_usd, of.cost_estimated, of.attempts_without_cost);
+    let rows: Vec<Row> = spent
+        .iter()
+        .take(MODELS)
+        .map(|of| Row {
+            name: None,
+            label: name(&of.model),
+            mark: Mark::Bar(vec![(of.cost_usd.unwrap_or_default(), Ink::Accent)]),
+            value: format!("{} · {} verified", cost(of), of.verified),
+            says: format!(
+                "{}: {} for {}, {} verified",
+                name(&of.model),
+                cost(of),
+                counted(of.attempts, "attempt"),
+                of.verified
+            ),
+        })
+        .collect();
+    let cells = models.iter().map(|of| {
+        let each = of.cost_usd.filter(|_| of.verified > 0).map(|usd| usd / of.verified as f64);
+        vec![
+            name(&of.model),
+            cost(of),
+            of.attempts.to_string(),
+            of.verified.to_string(),
+            format::cost(each, of.cost_estimated),
+        ]
+    });
+    let table = Values {
+        headings: vec!["Model", "Cost", "Attempts", "Verified", "Per verified task"],
+        rows: cells.collect(),
+    };
+    Plot { id: "spend", svg: charts::rows(&rows, &title), title, note: None, table }
+}
+
+fn strategies(facts: Option<&StrategyFacts>) -> Plot {
+    let Some(facts) = facts else {
+        return nothing(
+            "strategies",
+            "Too few attempts to compare strategies: it takes ten, with two models",
+        );
+    };
+    let report = &facts.report;
+    let mut scores: Vec<_> = report.strategies.iter().collect();
+    scores.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+    let Some(best) = scores.first() else {
+        return nothing("strategies", "There is no strategy to compare");
+    };
+    let current = scores.iter().find(|score| score.name == facts.current);
+    let title = match current {
+        Some(current) if current.loss <= best.loss => {
+            format!("Your strategy, {}, would lose least: {} per task", current.name, usd(current.loss))
+        }
+        Some(current) => format!(
+            "{} would lose {} per task, your strategy, {}, {}",
+            best.name,
+            usd(best.loss),
+            current.name,
+            usd(current.loss)
+        ),
+        None => format!("{} would lose least: {} per task", best.name, usd(best.loss)),
+    };
+    let rows: Vec<Row> = scores
+        .iter()
+        .map(|score| Row {
+            name: None,
+            label: score.name.to_string(),
+            mark: Mark::Bar(vec![
+                (score.cost_per_task, Ink::Accent),
+                ((score.loss - score.cost_per_task).max(0.0), Ink::Idle),
+            ]),
+            value: format!("{} · {} solved", usd(score.loss), percent(score.solved)),
+            says: format!(
+                "{}: {} cost per task, {} solved, loss {}",
+                score.name,
+                usd(score.cost_per_task),
+                percent(score.solved),
+                usd(score.loss)
+            ),
+        })
+        .collect();
+    let all = scores.iter().copied().chain([&report.best_fixed.score, &report.oracle]);
+    let cells = all.map(|score| {
+        vec![score.name.to_string(), percent(score.solved), usd(score.cost_per_task), usd(score.loss)]
+    });
+    let table =
+        Values { headings: vec!["Strategy", "Solved", "Cost per task", "Loss"], rows: cells.collect() };
+    let imputed = match report.imputed {
+        0 => String::new(),
+        n => format!(
+            " {} not recorded and drawn by the model's rate: the figures are rough.",
+            counted(n as u64, "outcome")
+        ),
+    };
+    let note = format!(
+        "{} replayed. Loss is cost (blue) plus the value of unsolved tasks (gray), {} each.{imputed}",
+        counted(report.tasks as u64, "task"),
+        usd(facts.value_usd)
+    );
+    Plot { id: "strategies", svg: charts::rows(&rows, &title), title, note: Some(note), table }
+}

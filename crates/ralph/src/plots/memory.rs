@@ -1,0 +1,63 @@
+//! The plot on learnings: shown, helped, harmed.
+
+use super::canvas::Ink;
+use super::charts::{self, Mark, Row};
+use super::{Plot, Values};
+use crate::facts::{LearningFacts, MemoryFacts};
+use crate::ui::format::counted;
+
+/// Learnings drawn; the table has more.
+const DRAWN: usize = 10;
+
+pub fn memory(facts: &MemoryFacts) -> Plot {
+    let title = match (facts.learnings, facts.ever_shown) {
+        (0, _) => "No learnings yet".to_owned(),
+        (all, 0) => format!("None of {} was shown yet", counted(all, "learning")),
+        (all, shown) => format!(
+            "{shown} of {} {} shown: {} done with one, {} failed with one",
+            counted(all, "learning"),
+            if shown == 1 { "was" } else { "were" },
+            counted(facts.helped, "task"),
+            facts.harmed
+        ),
+    };
+    let shown: Vec<&LearningFacts> = facts.most_shown.iter().filter(|one| one.shown > 0).collect();
+    let rows: Vec<Row> = shown
+        .iter()
+        .take(DRAWN)
+        .map(|one| {
+            let rest = one.shown.saturating_sub(one.helped + one.harmed);
+            let record = format!("shown {}, helped {}, harmed {}", one.shown, one.helped, one.harmed);
+            Row {
+                name: Some(one.name.clone()),
+                label: ralph_core::text::one_line(&one.category, 20),
+                mark: Mark::Bar(vec![
+                    (one.helped as f64, Ink::Good),
+                    (one.harmed as f64, Ink::Bad),
+                    (rest as f64, Ink::Idle),
+                ]),
+                says: format!("{}: {record}", one.name),
+                value: record,
+            }
+        })
+        .collect();
+    let cells = facts.most_shown.iter().map(|one| {
+        vec![
+            one.id.clone(),
+            one.category.clone(),
+            one.name.clone(),
+            one.shown.to_string(),
+            one.helped.to_string(),
+            one.harmed.to_string(),
+        ]
+    });
+    let table = Values {
+        headings: vec!["Id", "Category", "Learning", "Shown", "Helped", "Harmed"],
+        rows: cells.collect(),
+    };
+    let note = (!rows.is_empty()).then(|| {
+        "Green: tasks done with the learning in the prompt. Red: tasks that failed with it. Gray: shown without a result."
+            .to_owned()
+    });
+    Plot { id: "memory", svg: charts::rows(&rows, &title), title, note, table }
+}

@@ -1,0 +1,184 @@
+//! The report as Markdown, for a pull request or a chat. Foreign text is a code span or escaped: it can neither break out of
+//! its place nor call a person or an issue by name.
+
+use std::time::Duration;
+
+use ralph_core::event::TaskRef;
+use ralph_core::text::{code_line, one_line};
+
+use super::ReportFacts;
+use crate::facts::{OpenTask, RunTask};
+use crate::plots::{self, Plot};
+use crate::ui::format;
+
+const TITLE: usize = 120;
+const LINE: usize = 300;
+/// Tasks and failures listed in each part: a comment has room for 65,536 characters.
+const LISTED: usize = 50;
+
+/// A text whose every character stands for itself.
+fn plain(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    for c in one_line(text, most).chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '(' | ')' | '+' | '-' | '.'
+            | '!' | '|' | '~' | '$' | '=' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '&' => out.push_str("&amp;"),
+            // Apart from what follows, it is the name of nobody and of no issue.
+            '@' | '#' | ':' => out.extend([c, '\u{2060}']),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text as code, whatever it holds.
+fn code(text: &str, most: usize) -> String {
+    // In a table, a bar would end the cell even here.
+    let text = code_line(text, most).replace('|', "¦");
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    match text.is_empty() {
+        true => String::new(),
+        false => format!("{fence}{pad}{text}{pad}{fence}"),
+    }
+}
+
+fn name(task: &TaskRef) -> String {
+    plain(&format!("{} {}", task.name(), task.title), TITLE)
+}
+
+struct Document(String);
+
+impl Document {
+    fn line(&mut self, text: impl std::fmt::Display) {
+        self.0.push_str(&format!("{text}\n"));
+    }
+
+    fn heading(&mut self, text: impl std::fmt::Display) {
+        self.0.push_str(&format!("\n## {text}\n\n"));
+    }
+
+    /// A list that says where the rest is.
+    fn list(&mut self, items: impl ExactSizeIterator<Item = String>, all: &str) {
+        let more = items.len().saturating_sub(LISTED);
+        items.take(LISTED).for_each(|item| self.line(format_args!("- {item}")));
+        if more > 0 {
+            self.line(format_args!("- … and {more} more: `{all}`"));
+        }
+    }
+}
+
+pub fn markdown(facts: &ReportFacts) -> String {
+    let run = &facts.run;
+    let mut page = Document(String::new());
+    page.line(format_args!("# {}: run {}\n", plain(&facts.project, TITLE), run.run_id));
+    page.line(format_args!("**{}**\n", facts.tasks.summary()));
+    let spent = format::spent(run.attempts, run.uncounted_attempts, run.duration_ms, &run.cost);
+    page.line(format_args!("Started {}: {spent}.", run.started_at.local()));
+    match (&run.reason, facts.active) {
+        (_, true) => page.line("The run goes on."),
+        (Some(reason), _) => page.line(plain(&format::run_end(run.exit_code == Some(0), reason), LINE) + "."),
+        (None, _) => {}
+    }
+    let held: Vec<&OpenTask> = facts.needs_you().collect();
+    if !held.is_empty() {
+        page.heading("Needs you");
+        page.list(held.into_iter().map(open_task), "ralph status");
+    }
+    page.heading("What to do next");
+    let steps = facts.next_steps();
+    page.list(
+        steps.iter().map(|step| match &step.command {
+            Some(command) => format!("{}: {}", plain(&step.why, LINE), code(command, LINE)),
+            None => plain(&step.why, LINE),
+        }),
+        "ralph status",
+    );
+    for (heading, is_verified) in [("Verified", true), ("Done, unverified", false)] {
+        let done = run.done.iter().filter(|task| task.standing.verified == is_verified);
+        let done: Vec<&RunTask> = done.collect();
+        if !done.is_empty() {
+            page.heading(heading);
+            page.line("| Task | Attempts | Time | Cost | Evidence |\n|---|--:|--:|--:|---|");
+            done.iter().take(LISTED).for_each(|task| page.line(done_task(task)));
+            if let Some(more) = done.len().checked_sub(LISTED).filter(|more| *more > 0) {
+                page.line(format_args!("\n… and {more} more: `ralph task list`"));
+            }
+        }
+    }
+    let rest: Vec<&OpenTask> = facts.not_done_yet().collect();
+    if !rest.is_empty() {
+        page.heading("Not done yet");
+        page.list(rest.into_iter().map(open_task), "ralph task list");
+    }
+    if !facts.failures.is_empty() {
+        page.heading(format_args!("Failed attempts: {}", facts.failures.len()));
+        let items = facts.failures.iter().map(|failure| {
+            let since = if failure.is_done_now { ", done since" } else { "" };
+            let why = failure.why.as_deref().map(|why| format!(", {}", code(why, LINE)));
+            format!(
+                "{}, attempt {} with {}{since}: {}{}",
+                plain(&format!("{} {}", failure.name, failure.title), TITLE),
+                failure.attempt,
+                plain(&failure.model, TITLE),
+                code(&failure.outcome, LINE),
+                why.unwrap_or_default()
+            )
+        });
+        page.list(items, "ralph failures list");
+    }
+    page.heading("Cost and decisions");
+    let plots = plots::decisions(&facts.decisions).into_iter().chain([plots::memory(&facts.memory)]);
+    page.list(
+        plots.map(|Plot { title, .. }| plain(&title, LINE)).collect::<Vec<_>>().into_iter(),
+        "ralph stats",
+    );
+    page.0
+}
+
+fn open_task(task: &OpenTask) -> String {
+    let why = task.why.as_deref().map(|why| format!(": {}", code(why, LINE))).unwrap_or_default();
+    let next = task.next.as_deref().filter(|_| task.needs_you());
+    let next = next.map(|next| format!("; next: {}", code(next, LINE))).unwrap_or_default();
+    format!(
+        "{} **{}** · {}{why}{next}",
+        crate::ui::style::Standing::of(task.status).glyph(),
+        name(&task.task),
+        plain(&task.happened, LINE)
+    )
+}
+
+fn done_task(task: &RunTask) -> String {
+    let evidence = task.verification.as_ref().map(|it| format::evidence(it, task.commit.as_deref()));
+    let evidence = evidence.unwrap_or_default().join(" · ");
+    let attempts = task.attempts + task.uncounted_attempts;
+    let time = format::duration(Duration::from_millis(task.duration_ms));
+    format!(
+        "| {} {} | {} | {} | {} | {} |",
+        task.standing.glyph(),
+        name(&task.task),
+        if attempts > 0 { attempts.to_string() } else { String::new() },
+        if attempts > 0 { time } else { String::new() },
+        plain(&format::short_total(&task.cost), TITLE),
+        code(&evidence, LINE)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_stands_for_itself() {
+        assert_eq!(plain("**a** [b](c) <img>", 80), r"\*\*a\*\* \[b\]\(c\) \<img\>");
+        assert_eq!(plain("@all #1 https://x", 80), "@\u{2060}all #\u{2060}1 https:\u{2060}//x");
+        assert_eq!(code("a `b` | c", 80), "``a `b` ¦ c``");
+        assert_eq!(code("`x`", 80), "`` `x` ``");
+        assert_eq!(code("a\nb", 80), "`a b`");
+    }
+}
