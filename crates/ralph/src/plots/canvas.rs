@@ -203,6 +203,9 @@ impl DrawingBackend for Backend<'_> {
         path: I,
         style: &S,
     ) -> Drawn {
+        if style.color().alpha == 0.0 {
+            return Ok(());
+        }
         let points: Vec<String> = path.into_iter().map(|(x, y)| format!("{},{}", px(x), px(y))).collect();
         let ink = Ink::of(style.color()).class();
         self.0.add(format_args!("<polyline class=\"s-{ink} path\" points=\"{}\"/>", points.join(" ")));

@@ -4,7 +4,7 @@ use plotters::chart::ChartBuilder;
 use plotters::drawing::IntoDrawingArea;
 use plotters::series::LineSeries;
 use plotters::style::text_anchor::Pos;
-use plotters::style::{IntoFont, RGBColor, ShapeStyle, TextStyle};
+use plotters::style::{IntoFont, RGBColor, ShapeStyle, TRANSPARENT, TextStyle};
 use plotters_backend::text_anchor::{HPos, VPos};
 
 use super::canvas::{Anchor, Backend, Canvas, FONT_PX, Ink, UNITS};
@@ -95,7 +95,8 @@ pub fn line(line: &Line<'_>, says: &str) -> Option<String> {
         chart
             .configure_mesh()
             .disable_x_mesh()
-            .disable_axes()
+            .disable_x_axis()
+            .axis_style(TRANSPARENT)
             .y_labels(4)
             .y_max_light_lines(0)
             .x_labels(0)
@@ -167,7 +168,8 @@ pub fn rows(rows: &[Row], says: &str) -> Option<String> {
             chart
                 .configure_mesh()
                 .disable_y_mesh()
-                .disable_axes()
+                .disable_y_axis()
+                .axis_style(TRANSPARENT)
                 .x_labels(5)
                 .x_max_light_lines(0)
                 .y_labels(0)
