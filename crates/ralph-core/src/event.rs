@@ -112,6 +112,17 @@ pub enum EventKind {
         log_path: Option<String>,
         /// The learnings its prompt shows, best first.
         learnings: Vec<LearningId>,
+        /// The notes from the user that its prompt shows.
+        #[serde(default)]
+        notes: Vec<i64>,
+    },
+    /// A person told the task's next attempt something.
+    NoteAdded {
+        #[serde(flatten)]
+        task: TaskRef,
+        note: String,
+        /// Whether the attempt under way ends for it.
+        now: bool,
     },
     /// What the agent is doing; not in the log.
     Activity {

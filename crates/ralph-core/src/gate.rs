@@ -119,7 +119,7 @@ fn once(
     let end = text::mask_secrets(&end);
     let mut fix = None;
     let exit_code = match (&ended.stop, &ended.exit) {
-        (Stop::Exited | Stop::Budget, Exit::Code(code)) => Some(*code),
+        (Stop::Exited | Stop::Budget | Stop::Noted, Exit::Code(code)) => Some(*code),
         _ => None,
     };
     let (outcome, how) = match (ended.stop, ended.exit) {
@@ -130,9 +130,9 @@ fn once(
         (Stop::GuardLost, _) => {
             (GateOutcome::Failed, "was stopped because Ralph's guard process was killed".into())
         }
-        // A gate has no budget.
-        (Stop::Exited | Stop::Budget, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
-        (Stop::Exited | Stop::Budget, Exit::Code(code)) => {
+        // A gate has no budget and gets no notes.
+        (Stop::Exited | Stop::Budget | Stop::Noted, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
+        (Stop::Exited | Stop::Budget | Stop::Noted, Exit::Code(code)) => {
             let exited = Exited {
                 command: gate.command,
                 code,
@@ -151,7 +151,7 @@ fn once(
                 (None, None) => (GateOutcome::Failed, format!("exited with code {code}")),
             }
         }
-        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => {
+        (Stop::Exited | Stop::Budget | Stop::Noted, Exit::Signal(signal)) => {
             (GateOutcome::Failed, format!("was killed by signal {signal}"))
         }
     };

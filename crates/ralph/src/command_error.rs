@@ -113,7 +113,7 @@ impl From<StoreError> for CommandError {
             | E::Cycle(_)
             | E::HasChildren { .. } => RunExit::Usage,
             E::InProgress { .. } | E::UnknownLearning(_) | E::LearningNotActive { .. } => RunExit::Usage,
-            E::LearningIdTaken(_) => RunExit::Usage,
+            E::LearningIdTaken(_) | E::CannotUndo { .. } => RunExit::Usage,
             E::Missing { .. } => RunExit::NoPlan,
             _ => RunExit::Error,
         };
@@ -146,6 +146,7 @@ impl From<StoreError> for CommandError {
             E::LearningNotActive { id, .. } => {
                 &format!("run `ralph learnings restore {id}` to make it active again")
             }
+            E::CannotUndo { .. } => "run `ralph undo --list` to see what can be undone",
             E::LearningIdTaken(_) => "remove the id to import it as a new learning",
             E::ClaimMoved(_) | E::Engine { .. } => return Self::environment(error),
         };

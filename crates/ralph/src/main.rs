@@ -1,6 +1,7 @@
 //! Ralph on the command line. Everything that matters happens in `ralph-core`; this crate reads flags and settings,
 //! shows what happens, and turns errors into messages and exit codes.
 
+mod actions;
 mod command_error;
 mod commands;
 #[cfg(test)]

@@ -173,9 +173,9 @@ impl Workspace {
         Ok(())
     }
 
-    /// Brings STATE.md and AGENTS.md up to date after a person changed the plan. A file that cannot be written is told of;
-    /// the next run writes it.
-    pub fn refresh_pages(&mut self) -> Result<(), CommandError> {
+    /// Brings STATE.md and AGENTS.md up to date after a person changed the plan. Gives a warning for each file that cannot be
+    /// written; the next run writes it.
+    pub fn refresh_pages(&mut self) -> Result<Vec<String>, CommandError> {
         let analysis = match self.store.breaker()?.state {
             BreakerState::Closed => None,
             BreakerState::Open | BreakerState::HalfOpen => {
@@ -184,15 +184,16 @@ impl Workspace {
         };
         let run = self.present_run()?;
         let state = refresh_state(&self.store, &self.project, run.as_ref(), analysis, now())?;
+        let mut warnings = Vec::new();
         if let Err(error) = state {
-            output::note(format_args!("warning: cannot update STATE.md: {error}"));
+            warnings.push(format!("warning: cannot update STATE.md: {error}"));
         }
         if let Some(file) = crate::commands::run::agents_md(&self.settings()?)
             && let Err(error) = refresh_failures(&mut self.store, &self.project, &file)?
         {
-            output::note(format_args!("warning: cannot update {file}: {error}"));
+            warnings.push(format!("warning: cannot update {file}: {error}"));
         }
-        Ok(())
+        Ok(warnings)
     }
 
     pub fn run(&self, id: &str) -> Result<RunRow, CommandError> {

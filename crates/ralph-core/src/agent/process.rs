@@ -42,6 +42,8 @@ pub enum Stop {
     Interrupted,
     /// It spent what it may spend.
     Budget,
+    /// A person wants it to begin anew with a note.
+    Noted,
     /// Ralph's guard was killed while it ran, so it was ended.
     GuardLost,
 }
@@ -75,8 +77,9 @@ pub trait Watch {
     fn first_signal(&self) -> EndSignal {
         EndSignal::Terminate
     }
-    fn is_over_budget(&self) -> bool {
-        false
+    /// Why the process is to end now, for reasons of its work.
+    fn ends(&self) -> Option<Stop> {
+        None
     }
 }
 
@@ -371,8 +374,8 @@ fn due(
     let silent = last_output.elapsed();
     if watch.concluded() && silent >= CONCLUDED_LINGER {
         Some(Stop::Exited)
-    } else if watch.is_over_budget() {
-        Some(Stop::Budget)
+    } else if let Some(why) = watch.ends() {
+        Some(why)
     } else if interrupt.first().is_some() {
         Some(Stop::Interrupted)
     } else if started.elapsed() >= limits.wall {

@@ -12,6 +12,8 @@ pub struct ModelQuestion<'a> {
     pub agent: &'a str,
     pub ladder: &'a [String],
     pub strategy: Strategy,
+    /// What the user chose for this attempt.
+    pub chosen: Option<&'a str>,
     pub forced: Option<&'a str>,
     pub hinted: Option<&'a str>,
     pub of_task: Option<&'a str>,
@@ -49,6 +51,7 @@ fn settled(question: &ModelQuestion<'_>) -> Option<Decision> {
     // A hint given to another agent means nothing to this one.
     let knows = |model: &&str| question.ladder.iter().any(|rung| rung == model);
     let overrides = [
+        (question.chosen, ChosenBy::User),
         (question.forced, ChosenBy::CommandLine),
         (question.hinted.filter(knows), ChosenBy::Hint),
         (question.of_task, ChosenBy::Task),
@@ -228,6 +231,7 @@ pub(super) mod tests {
             agent: "claude",
             ladder,
             strategy,
+            chosen: None,
             forced: None,
             hinted: None,
             of_task: None,
@@ -285,7 +289,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn str_09_task_then_hint_then_command_line() {
+    fn str_09_task_then_hint_then_command_line_then_user() {
         let ladder = ladder();
         for strategy in Strategy::ALL {
             let mut q = question(&ladder, strategy, 4);
@@ -300,6 +304,9 @@ pub(super) mod tests {
             q.forced = Some("else");
             let forced = choose_model(&q);
             assert_eq!(forced, Decision::try_with("else", "given on the command line"));
+            q.chosen = Some("sonnet");
+            let chosen = choose_model(&q);
+            assert_eq!(chosen, Decision::try_with("sonnet", "chosen by the user for this attempt"));
         }
     }
 

@@ -64,6 +64,8 @@ impl Policy {
 pub struct Circumstances<'a> {
     pub difficulty: Option<Difficulty>,
     pub next_model: Option<&'a str>,
+    /// The model, where a person had chosen it for this attempt.
+    pub users_model: Option<&'a str>,
     pub why: Option<&'a str>,
     /// Whether the failures that were known at the claim, and this one, say that the task is stuck.
     pub stuck: bool,
@@ -134,6 +136,9 @@ pub fn settle(
         metrics.lost_in_a_row = 0;
     }
     metrics.next_model = circumstances.next_model.map(str::to_owned);
+    // Another choice may have been made meanwhile, for the next attempt.
+    metrics.users_model =
+        metrics.users_model.filter(|model| Some(model.as_str()) != circumstances.users_model);
     metrics.difficulty = circumstances.difficulty.or(metrics.difficulty);
     metrics.total_attempts += 1;
     let (next, given_up) = if verdict.outcome == Outcome::Done {

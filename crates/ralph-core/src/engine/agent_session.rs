@@ -24,6 +24,8 @@ use crate::store::Claimed;
 const OBEYED_SHARE: f64 = 0.9;
 /// Displays get no more than this many activities.
 const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
+/// How soon an attempt ends for a note.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 impl Run<'_> {
     /// Starts the agent and reads it to its end. A program that cannot be started is a session too: a short one.
@@ -63,10 +65,12 @@ impl Run<'_> {
             run,
             state_md: &mut self.state_md,
             agent,
-            task,
+            claimed,
             reader: SessionReader::new(agent, model, log, budget_usd),
             shown: None,
             concluded: false,
+            asked: None,
+            noted: false,
         };
         let ended = agent::run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut live);
         let LiveSession { run, reader, .. } = live;
@@ -106,11 +110,32 @@ struct LiveSession<'s, 'a> {
     run: &'s mut RunContext<'a>,
     state_md: &'s mut StateMd,
     agent: &'s Agent,
-    task: &'s Task,
+    claimed: &'s Claimed,
     reader: SessionReader,
     shown: Option<Instant>,
     /// The agent has given its result, with a completion signal in it.
     concluded: bool,
+    /// When the database was last asked for a note, and what changes of it had been seen.
+    asked: Option<(Instant, u64)>,
+    /// A person ends the attempt for a note.
+    noted: bool,
+}
+
+impl LiveSession<'_, '_> {
+    /// Whether somebody wants the attempt to begin anew with a note. Only a database that changed is asked.
+    fn look_for_note(&mut self) {
+        let before = self.asked;
+        if self.noted || before.is_some_and(|(at, _)| at.elapsed() < BETWEEN_LOOKS) {
+            return;
+        }
+        let store = &self.run.store;
+        let Ok(changes) = store.changes() else { return };
+        self.asked = Some((Instant::now(), changes));
+        if before.is_none_or(|(_, seen)| seen != changes) {
+            let Claimed { task, token, .. } = self.claimed;
+            self.noted = store.is_ended_for_note(&task.id, token).unwrap_or(false);
+        }
+    }
 }
 
 impl Watch for LiveSession<'_, '_> {
@@ -118,20 +143,21 @@ impl Watch for LiveSession<'_, '_> {
         let mut latest: Option<Activity> = None;
         self.reader.read(stream, chunk, |activity| latest = Some(activity));
         self.concluded = self.reader.conclusion().is_some_and(|text| {
-            let scope = signal_scope(self.task, self.agent.ladder());
+            let scope = signal_scope(&self.claimed.task, self.agent.ladder());
             signals::parse(text, &scope).completion != Completion::Absent
         });
         let due = self.shown.is_none_or(|at| at.elapsed() >= BETWEEN_ACTIVITIES);
         let said = matches!(latest, Some(Activity::Said { .. }));
         if let Some(activity) = latest.filter(|_| due || !said) {
             self.shown = Some(Instant::now());
-            self.run.show(EventKind::Activity { task_id: self.task.id.clone(), activity });
+            self.run.show(EventKind::Activity { task_id: self.claimed.task.id.clone(), activity });
         }
     }
 
     fn tick(&mut self) {
         self.run.beat();
         self.state_md.show_attempt(self.run);
+        self.look_for_note();
     }
 
     fn concluded(&self) -> bool {
@@ -142,8 +168,12 @@ impl Watch for LiveSession<'_, '_> {
         self.agent.first_signal()
     }
 
-    fn is_over_budget(&self) -> bool {
-        self.reader.is_over_budget() && !self.concluded
+    fn ends(&self) -> Option<Stop> {
+        match self.concluded {
+            true => None,
+            false if self.reader.is_over_budget() => Some(Stop::Budget),
+            false => self.noted.then_some(Stop::Noted),
+        }
     }
 }
 

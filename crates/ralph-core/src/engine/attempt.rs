@@ -114,6 +114,7 @@ impl Run<'_> {
             choice: prompt.choice.clone(),
             log_path: Some(log_path(&log_name)),
             learnings: prompt.learnings.clone(),
+            notes: prompt.notes.iter().map(|note| note.id).collect(),
         });
         run.hook_before(HookPoint::BeforeAttempt, &started)?;
         if run.interrupt.first().is_some() {
@@ -164,8 +165,9 @@ impl Run<'_> {
             work_dir: Some(run.work_tree.display().to_string()),
             learnings: ready.prompt.learnings.clone(),
         };
+        let notes: Vec<i64> = ready.prompt.notes.iter().map(|note| note.id).collect();
         run.tell_with(ready.started.kind.clone(), |store, event| {
-            store.begin_attempt(&claimed.task.id, &claimed.token, &start, event)
+            store.begin_attempt(&claimed.task.id, &claimed.token, &start, &notes, event)
         })?;
         let settings = SettingsFiles::read(run.project);
         Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree, settings }, log))

@@ -46,6 +46,7 @@ pub use agents_md_sync::refresh_failures;
 pub use breaker_prompt::{Answer, Attendant, NoAttendant, PauseReason, Question, analysis};
 pub use fix_tasks::FixPolicy;
 pub use lost_attempts::{LostAttempts, LostReport};
+pub use next_model::signs_of;
 pub use planning::{PlanAnswer, Planner};
 pub use prompter::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
 pub use readiness::{DueGate, open_gates, own_files, told_unready, unready_gates};

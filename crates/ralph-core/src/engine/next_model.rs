@@ -4,10 +4,12 @@ use super::prompter::{PromptError, Prompter};
 use crate::adaptive::{Beliefs, TaskView};
 use crate::agent::{Agent, output_prices};
 use crate::decide::{
-    AdaptiveInputs, Decision, FailedAttempt, ModelQuestion, RECENT_WINDOW, choose_model, failure_trend,
-    is_planning, needs_experience, task_view,
+    AdaptiveInputs, Decision, FailedAttempt, ModelQuestion, Policy, RECENT_WINDOW, Sign, choose_model,
+    failure_trend, is_planning, needs_experience, task_view,
 };
-use crate::model::{Attempt, ChosenBy, MarkSource, NO_MODEL, Neighbour, Recent, Strategy, Task, TaskMetrics};
+use crate::model::{
+    Attempt, ChosenBy, MarkSource, NO_MODEL, Neighbour, Outcome, Recent, Strategy, Task, TaskMetrics,
+};
 use crate::similar_tasks::{MOST_CANDIDATES, Profile, lookup, neighbours};
 use crate::store::{PastFailure, Store, StoreError};
 
@@ -51,6 +53,7 @@ impl Prompter<'_> {
             agent: self.agent.name(),
             ladder,
             strategy,
+            chosen: metrics.users_model.as_deref().filter(meant),
             forced: self.settings.forced_model.as_deref().filter(meant),
             hinted: metrics.next_model.as_deref(),
             of_task: task.model.as_deref().filter(meant),
@@ -135,6 +138,24 @@ pub(super) fn failed_attempts(failures: &[PastFailure]) -> Vec<FailedAttempt> {
     let attempts = failures.iter().map(|failure| &failure.attempt);
     let by_agents = attempts.filter(|attempt| attempt.model != NO_MODEL);
     by_agents.map(failed_attempt).collect()
+}
+
+/// What each attempt of a task shows beside the failures before it; nothing for those that count for nothing or succeeded.
+pub fn signs_of(history: &[Attempt], policy: &Policy) -> Vec<Vec<Sign>> {
+    let mut in_a_row: Vec<FailedAttempt> = Vec::new();
+    let sign = |attempt: &Attempt| {
+        if attempt.outcome == Outcome::Done {
+            in_a_row.clear();
+        }
+        if !attempt.counted || attempt.outcome == Outcome::Done || attempt.model == NO_MODEL {
+            return Vec::new();
+        }
+        in_a_row.push(failed_attempt(attempt));
+        // No sign looks further back.
+        let from = in_a_row.len().saturating_sub(4);
+        failure_trend(in_a_row.get(from..).unwrap_or_default(), policy).signs
+    };
+    history.iter().map(sign).collect()
 }
 
 pub(super) fn failed_attempt(attempt: &Attempt) -> FailedAttempt {

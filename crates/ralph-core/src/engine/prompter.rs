@@ -13,7 +13,7 @@ use crate::files::{Limit, Links, read_text};
 use crate::memory::prompt::{
     Explanation, ExtraSection, FailureToFix, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
     TaskPart, Template, TemplateError, failed_before, failure_to_fix, refused_changes, render_memory,
-    render_task,
+    render_task, users_notes,
 };
 use crate::memory::recall::weights::CANDIDATES;
 use crate::memory::recall::{Candidate, Fate, Ranked, RecallPolicy, RecallQuery, lookup, ranking, terms};
@@ -22,7 +22,7 @@ use crate::model::{
 };
 use crate::project::Project;
 use crate::signals::PLAN_REQUEST_INSTRUCTIONS;
-use crate::store::{PastFailure, RunRates, Store, StoreError};
+use crate::store::{Note, PastFailure, RunRates, Store, StoreError};
 use crate::text::{invisible_escaped, mask_secrets};
 
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +50,8 @@ pub struct Prompt {
     pub task: String,
     /// The learnings it shows, best first.
     pub learnings: Vec<LearningId>,
+    /// What a person tells the attempt, oldest first.
+    pub notes: Vec<Note>,
     /// What the memory part was made of.
     pub explanation: Explanation,
     pub recalled: Recalled,
@@ -176,7 +178,9 @@ impl Prompter<'_> {
             agents_md: Some(self.settings.agents_md.clone().unwrap_or_default()),
         };
         let rendered = render_memory(&memory, &self.settings.memory);
-        let mut task_part = render_task(&task_data, &rendered.text, &self.templates.task)?;
+        let notes = self.store.queued_notes(&task.id)?;
+        let told = users_notes(notes.iter().map(|note| note.text.as_str()));
+        let mut task_part = render_task(&task_data, &(told + &rendered.text), &self.templates.task)?;
         if only_the_signal_is_missing {
             task_part = format!(
                 "**The gate passed after the last attempt, but that attempt crashed, timed out or ended without a completion \
@@ -194,6 +198,7 @@ impl Prompter<'_> {
             rules,
             task: task_part,
             learnings: rendered.shown_learnings.into_iter().map(LearningId::from_stored).collect(),
+            notes,
             explanation: rendered.explanation,
             recalled,
         })

@@ -60,7 +60,7 @@ impl Question<'_> {
             (_, Ending::Faulted { fault, message, .. }) => {
                 SessionEnding::Faulted(error_type_of(*fault), message.clone())
             }
-            (Stop::Exited | Stop::GuardLost, Ending::Completed) => match exit {
+            (Stop::Exited | Stop::Noted | Stop::GuardLost, Ending::Completed) => match exit {
                 Exit::Code(0) => SessionEnding::Answered,
                 _ => SessionEnding::Faulted(ErrorType::Crash, format!("{} {exit}", agent.name())),
             },
@@ -141,7 +141,7 @@ impl Watch for Live<'_> {
         self.agent.first_signal()
     }
 
-    fn is_over_budget(&self) -> bool {
-        self.reader.is_over_budget()
+    fn ends(&self) -> Option<Stop> {
+        self.reader.is_over_budget().then_some(Stop::Budget)
     }
 }

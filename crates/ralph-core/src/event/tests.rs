@@ -74,7 +74,9 @@ fn of_attempts() -> Vec<EventKind> {
             choice,
             log_path: None,
             learnings: vec![LearningId::from_stored("l-1")],
+            notes: vec![1],
         },
+        EventKind::NoteAdded { task: task(), note: "look at a.rs".into(), now: true },
         EventKind::Activity {
             task_id: id.clone(),
             activity: Activity::Tool { name: "Write".into(), target: "src/a.rs".into() },

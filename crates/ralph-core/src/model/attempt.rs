@@ -326,6 +326,8 @@ pub struct TaskMetrics {
     pub difficulty: Option<Difficulty>,
     /// The model the last attempt asked for.
     pub next_model: Option<String>,
+    /// The model that a person chose for the next attempt.
+    pub users_model: Option<String>,
     pub lost_in_a_row: u32,
     /// How often its failures were forgiven.
     pub forgiven: u32,

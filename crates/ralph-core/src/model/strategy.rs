@@ -32,6 +32,8 @@ pub enum ChosenBy {
     /// The attempt before, which asked for it.
     Hint,
     CommandLine,
+    /// The user, for this attempt of this task.
+    User,
 }
 
 impl ChosenBy {
@@ -42,11 +44,12 @@ impl ChosenBy {
             Self::Task => Some("the task's own model"),
             Self::Hint => Some("hinted by previous iteration"),
             Self::CommandLine => Some("given on the command line"),
+            Self::User => Some("chosen by the user for this attempt"),
         }
     }
 
     pub fn from_rationale(text: &str) -> Self {
-        [Self::Task, Self::Hint, Self::CommandLine]
+        [Self::Task, Self::Hint, Self::CommandLine, Self::User]
             .into_iter()
             .find(|by| by.rationale() == Some(text))
             .unwrap_or_default()

@@ -136,6 +136,8 @@ pub struct TaskEdit {
     pub done_when: Option<Option<String>>,
     pub commit: Option<Option<String>>,
     pub markers: Option<Vec<String>>,
+    /// The model of the next attempt alone.
+    pub next_model: Option<Option<String>>,
 }
 
 impl TaskEdit {

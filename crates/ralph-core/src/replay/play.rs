@@ -137,6 +137,7 @@ impl Player<'_> {
             agent: "",
             ladder: &self.options.ladder,
             strategy: self.strategy,
+            chosen: None,
             forced: None,
             hinted: None,
             of_task: None,

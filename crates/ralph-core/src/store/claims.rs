@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::sql::{Changes, Json, Statements, bind, record};
 use super::{
-    Durability, RecoveryEnd, Result, Scope, Store, StoreError, breaker, events, fixes, plan, status,
+    Durability, RecoveryEnd, Result, Scope, Store, StoreError, breaker, events, fixes, notes, plan, status,
 };
 use crate::event::RunEvent;
 use crate::model::{
@@ -138,14 +138,19 @@ impl Store {
         task: &TaskId,
         token: &Token,
         start: &UnfinishedAttempt,
+        // Those that its prompt shows.
+        shown_notes: &[i64],
         event: &mut RunEvent,
     ) -> Result<()> {
         self.write(Durability::Process, |tx| {
             let claim = bind! { task_id: task, token };
-            match tx.update_record("claims", start, claim)? {
-                0 => Err(StoreError::ClaimMoved(task.clone())),
-                _ => events::append(tx, event),
+            if tx.update_record("claims", start, claim)? == 0 {
+                return Err(StoreError::ClaimMoved(task.clone()));
             }
+            if !shown_notes.is_empty() {
+                notes::show(tx, start.attempt_number, shown_notes)?;
+            }
+            events::append(tx, event)
         })
     }
 

@@ -10,12 +10,14 @@ mod capture;
 mod claims;
 mod completion;
 mod decisions;
+mod edits;
 mod events;
 mod experience;
 mod fixes;
 mod history;
 mod learnings;
 mod leftovers;
+mod notes;
 mod plan;
 mod plan_changes;
 mod protected_files;
@@ -27,6 +29,7 @@ mod sqlite;
 mod stats;
 mod status;
 mod task_changes;
+mod undo;
 
 use std::path::PathBuf;
 
@@ -37,12 +40,14 @@ pub use capture::*;
 pub use claims::*;
 pub use completion::*;
 pub use decisions::*;
+pub use edits::*;
 pub use events::*;
 pub use experience::*;
 pub use fixes::*;
 pub use history::*;
 pub use learnings::*;
 pub use leftovers::*;
+pub use notes::*;
 pub use plan::*;
 pub use plan_changes::*;
 pub use protected_files::*;
@@ -52,6 +57,7 @@ pub use sources::*;
 pub use sqlite::{
     Absent, LockWait, Patience, Rescued, Store, has_wal, rescued, rescued_since, restore_command, wal_path,
 };
+pub use undo::{ActionKind, PlanAction};
 
 use sqlite::Durability;
 
@@ -75,6 +81,9 @@ pub enum StoreError {
     /// The claim is no longer held; somebody else has taken or recorded the attempt.
     #[error("another process took over {0}")]
     ClaimMoved(TaskId),
+    /// Something that a person did cannot be taken back.
+    #[error("cannot undo this: {why}")]
+    CannotUndo { why: String },
     #[error("there is no learning `{0}`")]
     UnknownLearning(String),
     #[error("the learning {id} is {state}{}", .successor.as_ref().map(|id| format!(" by {id}")).unwrap_or_default())]

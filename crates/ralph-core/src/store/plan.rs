@@ -1,16 +1,12 @@
-//! The plan: its tasks as they are read and shown, and what people change about them.
-
-use std::collections::HashSet;
+//! The plan: its tasks as they are read and shown.
 
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::sql::{FromRow, Json, Row, Statements, Values, bind, line, record};
-use super::{Durability, Random, Result, Store, StoreError, breaker, claims, fixes, status, task_changes};
+use super::{Result, Store, StoreError};
 use crate::event::TaskRef;
-use crate::model::{
-    DoneBy, Level, NewTask, Status, Task, TaskEdit, TaskId, TaskMetrics, Timestamp, Verification,
-};
+use crate::model::{Level, Status, Task, TaskId, TaskMetrics, Verification};
 use crate::plan::is_spec_name;
 use crate::text;
 
@@ -182,35 +178,6 @@ pub struct Held {
     pub reason: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mark {
-    Done,
-    /// It is done, and a gate passed.
-    Verified(Box<Verification>),
-    Failed {
-        reason: Option<String>,
-    },
-    /// It is left out; what depends on it may go on.
-    Skipped {
-        reason: Option<String>,
-    },
-    /// It is to be done again.
-    Pending,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Children {
-    Refuse,
-    Delete,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Deleted {
-    pub tasks: Vec<TaskId>,
-    /// Tasks that waited for one of them and no longer do.
-    pub freed: Vec<TaskId>,
-}
-
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateChange {
     /// Its number; later ones have higher ones.
@@ -228,7 +195,7 @@ record!(Task {
 });
 record!(TaskMetrics {
     total_attempts, consecutive_failures, stuck = "stuck_flag", difficulty = "difficulty_estimate", next_model,
-    lost_in_a_row,
+    users_model, lost_in_a_row,
 } reads { forgiven });
 record!(CountRow { status, n, verified, already_green, reviewed });
 record!(PlanNode { id, name, status, parent = "parent_id", own_work, depends_on, made_for });
@@ -283,6 +250,13 @@ impl Store {
     pub fn children(&self, id: &TaskId) -> Result<Vec<Task>> {
         let wanted = "WHERE t.parent_id = ?1 ORDER BY t.position";
         self.all(&format!("{TASK} {wanted}"), [id])
+    }
+
+    /// Ids of tasks that depend on one, in plan order.
+    pub fn dependents(&self, id: &TaskId) -> Result<Vec<TaskId>> {
+        let sql = "SELECT t.id FROM dependencies d JOIN tasks t ON t.id = d.blocked_id
+             WHERE d.blocker_id = ?1 ORDER BY t.position";
+        self.all(sql, [id])
     }
 
     /// Ids of tasks that could be claimed now, in the order they would be.
@@ -361,96 +335,6 @@ impl Store {
         let sql = "SELECT c.id AS number, t.id, t.key, t.spec, t.name, t.title, c.gate_before, c.gate_after
              FROM gate_changes c JOIN tasks t ON t.id = c.task_id WHERE c.id > ?1 ORDER BY c.id";
         self.all(sql, [after])
-    }
-
-    pub fn add_task(&mut self, new: &NewTask, now: Timestamp, random: Random<'_>) -> Result<TaskId> {
-        self.write(Durability::Power, |tx| task_changes::add(tx, new, now, random))
-    }
-
-    pub fn edit_task(&mut self, id: &TaskId, edit: &TaskEdit, now: Timestamp) -> Result<()> {
-        self.write(Durability::Power, |tx| {
-            task_changes::change(tx, id, edit, now)?;
-            claims::renew_attempts(tx, id)?;
-            if let Some(parent) = &edit.parent {
-                task_changes::move_below(tx, id, parent.as_ref(), now)?;
-            }
-            status::settle(tx, now)
-        })
-    }
-
-    pub fn mark(&mut self, id: &TaskId, mark: &Mark, now: Timestamp) -> Result<()> {
-        self.write(Durability::Power, |tx| {
-            let task = known(tx, id)?;
-            claims::refuse_claimed(tx, id)?;
-            match mark {
-                Mark::Done => task_changes::finish(tx, &task, DoneBy::Person, &Verification::default(), now)?,
-                Mark::Verified(verification) => {
-                    task_changes::finish(tx, &task, DoneBy::Gate, verification, now)?
-                }
-                Mark::Skipped { reason } => task_changes::skip(tx, id, reason.as_deref(), now)?,
-                Mark::Pending => task_changes::reset(tx, id, task.status, now)?,
-                Mark::Failed { reason } => {
-                    status::set(tx, id, Status::Failed, reason.as_deref(), now)?;
-                    // A failed child keeps its parent open.
-                    status::reopen_ancestors(tx, std::slice::from_ref(id), now)?;
-                }
-            }
-            status::settle(tx, now)
-        })
-    }
-
-    /// Removes tasks with all that was recorded of them; learnings stay.
-    pub fn delete_task(&mut self, id: &TaskId, children: Children, now: Timestamp) -> Result<Deleted> {
-        self.write(Durability::Power, |tx| {
-            let task = known(tx, id)?;
-            let below = status::below(tx, id)?;
-            if children == Children::Refuse && !below.is_empty() {
-                let names = "SELECT name FROM tasks WHERE parent_id = ?1 ORDER BY position";
-                return Err(StoreError::HasChildren {
-                    task: task.name().to_owned(),
-                    children: tx.all(names, [id])?,
-                });
-            }
-            // Deepest first, so that every parent's counters are kept while it is still there.
-            let mut doomed: Vec<TaskId> = below.into_iter().map(|(id, _)| id).rev().collect();
-            doomed.push(id.clone());
-            let mut freed = Vec::new();
-            for id in &doomed {
-                claims::refuse_claimed(tx, id)?;
-                fixes::skip_needless(tx, id, now)?;
-                breaker::leave(tx, id)?;
-                freed.extend(task_changes::remove(tx, id)?);
-            }
-            let gone: HashSet<&TaskId> = doomed.iter().collect();
-            freed.retain(|id| !gone.contains(id));
-            freed.sort();
-            freed.dedup();
-            status::settle(tx, now)?;
-            Ok(Deleted { tasks: doomed, freed })
-        })
-    }
-
-    /// Makes `blocked` wait for `blocker`. `false` if it did already.
-    pub fn add_dependency(&mut self, blocked: &TaskId, blocker: &TaskId, now: Timestamp) -> Result<bool> {
-        self.write(Durability::Power, |tx| {
-            known(tx, blocked)?;
-            known(tx, blocker)?;
-            let added = task_changes::depend(tx, blocked, blocker)?;
-            status::refuse_cycle(tx, blocked)?;
-            task_changes::touch(tx, blocked, now)?;
-            Ok(added)
-        })
-    }
-
-    /// Ends that. `false` if there was no such dependency.
-    pub fn remove_dependency(&mut self, blocked: &TaskId, blocker: &TaskId, now: Timestamp) -> Result<bool> {
-        self.write(Durability::Power, |tx| {
-            let removed = task_changes::no_longer_depend(tx, blocked, blocker)?;
-            task_changes::touch(tx, blocked, now)?;
-            // A parent may have waited for nothing else.
-            status::settle(tx, now)?;
-            Ok(removed)
-        })
     }
 
     pub fn metrics(&self, task: &TaskId) -> Result<TaskMetrics> {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::value::{Error as NotRead, SeqDeserializer};
 use serde::de::{Deserialize, DeserializeOwned};
 
-use super::{Purpose, Result, RunRequest, SessionKind, StoreError};
+use super::{ActionKind, NoteState, Purpose, Result, RunRequest, SessionKind, StoreError};
 use crate::breaker::BreakerState;
 use crate::event::TaskRef;
 use crate::model::{
@@ -433,6 +433,9 @@ text_columns! {
     Level: Self::parse,
     LearningState: Self::parse,
     RunRequest: Self::parse,
+    NoteState: Self::parse,
+    // Of a later version.
+    ActionKind: |text| Some(Self::parse(text).unwrap_or(Self::Edit)),
     FinalState: Self::read,
     Outcome: |text| Some(Self::parse(text).unwrap_or(Self::Error)),
     Purpose: |text| Some(Self::parse(text).unwrap_or(Self::Attempt)),

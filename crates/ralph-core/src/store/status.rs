@@ -116,6 +116,25 @@ pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Res
     conn.change(&format!("{BELOW}{sql}"), bind! { id, by })
 }
 
+/// Counts the failed ancestors of tasks, and of everything below them, anew.
+pub(super) fn count_failed_ancestors(conn: &Connection, tasks: &[TaskId]) -> Result<()> {
+    conn.change(
+        "WITH RECURSIVE family (id) AS (
+             SELECT value FROM json_each(?1)
+             UNION SELECT t.id FROM tasks t JOIN family f ON t.parent_id = f.id),
+         above (id, ancestor) AS (
+             SELECT t.id, t.parent_id FROM family f CROSS JOIN tasks t ON t.id = f.id
+                 WHERE EXISTS (SELECT 1 FROM tasks WHERE status = 'failed')
+             UNION SELECT a.id, t.parent_id FROM above a CROSS JOIN tasks t ON t.id = a.ancestor),
+         counted (id, n) AS (
+             SELECT a.id, total(p.status = 'failed') FROM above a LEFT JOIN tasks p ON p.id = a.ancestor
+             GROUP BY a.id)
+         UPDATE tasks SET failed_ancestors = coalesce((SELECT n FROM counted c WHERE c.id = tasks.id), 0)
+         WHERE id IN family",
+        [Json(tasks)],
+    )
+}
+
 pub(super) fn below(conn: &Connection, id: &TaskId) -> Result<Vec<(TaskId, Status)>> {
     let sql = "SELECT id, status FROM tasks WHERE id IN below ORDER BY position";
     conn.all(&format!("{BELOW}{sql}"), bind! { id })

@@ -124,6 +124,9 @@ pub(super) fn change(tx: &Connection, id: &TaskId, edit: &TaskEdit, now: Timesta
         ..NewTask::default()
     };
     rewrite(tx, id, &changed, now)?;
+    if let Some(users_model) = &edit.next_model {
+        tx.upsert("strategy_metrics", &["task_id"], bind! { task_id: id, users_model })?;
+    }
     match &changed.key {
         Some(key) => show_spec_of(tx, key),
         None => Ok(()),
@@ -318,7 +321,7 @@ pub(super) fn position_before(tx: &Connection, id: &TaskId) -> Result<f64> {
 }
 
 /// A free position right after another.
-fn next_position(tx: &Connection, last: f64) -> Result<f64> {
+pub(super) fn next_position(tx: &Connection, last: f64) -> Result<f64> {
     let Some(next) = tx.one("SELECT min(position) FROM tasks WHERE position > ?1", [last])? else {
         return Ok(last.floor() + 1.0);
     };

@@ -80,7 +80,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         output::json(&json!({
             "task_id": task.id, "agent": agent.name(), "model": prompt.choice.model,
             "rationale": prompt.choice.rationale, "ask_human": prompt.ask_human, "system": system, "prompt": stdin,
-            "learnings_shown": prompt.learnings, "explanation": prompt.explanation,
+            "learnings_shown": prompt.learnings, "notes": prompt.notes, "explanation": prompt.explanation,
             "learnings": learnings, "launch": launch,
         }));
         return Ok(ExitCode::SUCCESS);

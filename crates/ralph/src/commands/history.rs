@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ralph_core::model::{Task, Timestamp};
+use ralph_core::model::{Attempt, Task, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::output;
 use crate::ui::format;
 use crate::workspace::{Workspace, now};
 
-/// Show all attempts, oldest first.
+/// Show all attempts, oldest first, and the notes to them.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The task's id or key; all tasks if omitted.
@@ -45,10 +45,18 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let run = args.run.as_deref().map(|id| workspace.run(id)).transpose()?;
     let mut attempts = workspace.store.history(task.as_ref().map(|task| &task.id))?;
     let mut sessions = workspace.store.side_sessions(task.as_ref().map(|task| &task.id))?;
+    let mut notes = match &task {
+        Some(task) => workspace.store.notes(&task.id)?,
+        None => workspace.store.all_notes()?,
+    };
     let mut none = none_yet(&workspace, task.as_ref())?;
     if let Some(run) = run {
         attempts.retain(|attempt| attempt.run_id.as_ref() == Some(&run.id));
         sessions.retain(|session| session.run_id == run.id);
+        notes.retain(|note| {
+            let shown_in = |one: &Attempt| Some(one.attempt_number) == note.attempt_number;
+            attempts.iter().any(|attempt| attempt.task_id == note.task_id && shown_in(attempt))
+        });
         none = "this run made no such attempts";
     }
     let mut rows: Vec<(Timestamp, Value)> = Vec::new();
@@ -58,13 +66,20 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     for session in &sessions {
         rows.push((session.started_at, row(session.kind.as_str(), session)?));
     }
+    for note in &notes {
+        rows.push((note.created_at, row("note", note)?));
+    }
     rows.sort_by_key(|(at, _)| *at);
     let rows: Vec<Value> = rows.into_iter().map(|(_, row)| row).collect();
     let tasks = workspace.store.tasks(None)?;
     let names = tasks.iter().map(|task| (task.id.clone(), task.name().to_owned())).collect();
     output::list(args.json, &rows, none, || {
         let now = now();
-        format::side_sessions(&sessions, &names, now) + &format::history(&attempts, now)
+        let mut text = format::side_sessions(&sessions, &names, now);
+        if !attempts.is_empty() || text.is_empty() && notes.is_empty() {
+            text += &format::history(&attempts, now);
+        }
+        text + &format::notes(&notes, &names, now)
     })
 }
 

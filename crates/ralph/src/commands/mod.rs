@@ -17,6 +17,7 @@ pub mod learnings;
 pub mod limits;
 pub mod logs;
 pub mod man;
+pub mod note;
 pub mod notify;
 pub mod plan;
 pub mod replay;
@@ -27,13 +28,16 @@ pub mod stats;
 pub mod status;
 pub mod task;
 pub mod trust;
+pub mod undo;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::actions::Receipt;
 use crate::command_error::{CommandError, CommandResult};
-use crate::output::Json;
+use crate::output::{self, Json};
 
 /// Run coding agents over a plan of tasks, one fresh session per attempt, until every task is verifiably done.
 #[derive(Debug, Parser)]
@@ -62,6 +66,8 @@ pub enum Command {
     #[command(subcommand)]
     Task(task::Command),
     Run(run::Args),
+    Note(note::Args),
+    Undo(undo::Args),
     Stop(control::StopArgs),
     /// Pause the active run after its current attempt, until `ralph resume`.
     Pause(control::RunArgs),
@@ -146,8 +152,21 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Guard(args) => control::guard(&args),
         Command::Man(args) => man::run(&args),
         Command::Trust(args) => trust::run(dir, &args),
+        Command::Note(args) => note::run(dir, args),
+        Command::Undo(args) => undo::run(dir, &args),
     };
     result.map_err(CommandError::outside_a_run)
+}
+
+/// Prints what an action came to.
+fn told(receipt: Result<Receipt, CommandError>) -> CommandResult {
+    print(&receipt?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(receipt: &Receipt) {
+    receipt.lines.iter().for_each(output::line);
+    receipt.hints.iter().for_each(output::note);
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod decisions;
 mod memory;
 mod plan;
 mod run;
+mod task;
 
 use ralph_core::decide::Waiter;
 use ralph_core::event::{EventKind, TaskRef, WaitingFor};
@@ -26,6 +27,7 @@ pub use decisions::{
 pub use memory::{LearningFacts, MemoryFacts};
 pub use plan::{OpenTask, PlanFacts, UnverifiedTask, next_command};
 pub use run::{GateChange, RunFacts, RunTask};
+pub use task::{Related, TaskFacts, masked};
 
 use crate::command_error::CommandError;
 use crate::settings::Settings;

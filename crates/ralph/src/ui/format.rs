@@ -7,7 +7,7 @@ use ralph_core::model::{
     Attempt, Baseline, Cost, ErrorType, GateOf, GateRun, Level, NO_MODEL, Outcome, TaskId, TestCounts,
     Timestamp, Verification,
 };
-use ralph_core::store::{SessionKind, SideSession};
+use ralph_core::store::{Note, NoteState, SessionKind, SideSession};
 use ralph_core::text::{code_line, few, one_line};
 
 use super::style::{self, EvidenceKind, done_word};
@@ -133,6 +133,14 @@ pub fn bytes(n: u64) -> String {
         // In tenths, rounded down: room that is not there is not promised.
         Some((unit, name)) => format!("{}.{} {name}", n / unit, n % unit * 10 / unit),
         None => format!("{n} B"),
+    }
+}
+
+/// `queued`, or `shown in attempt 2`.
+pub fn note_state(note: &Note) -> String {
+    match (note.state, note.attempt) {
+        (NoteState::Shown, Some(attempt)) => format!("shown in attempt {attempt}"),
+        _ => note.state.to_string(),
     }
 }
 
@@ -359,6 +367,23 @@ pub fn side_sessions(sessions: &[SideSession], names: &HashMap<TaskId, String>, 
         }
     }
     text
+}
+
+/// Notes to attempts, below the attempts; nothing where there are none.
+pub fn notes(notes: &[Note], names: &HashMap<TaskId, String>, now: Timestamp) -> String {
+    if notes.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["NOTE TO", "WRITTEN", "STATE", "TEXT"]);
+    for note in notes {
+        table.row([
+            names.get(&note.task_id).cloned().unwrap_or_default(),
+            note.created_at.local_near(now),
+            note_state(note),
+            one_line(&note.text, 80),
+        ]);
+    }
+    format!("\n{}", table.render())
 }
 
 /// The end of a wait: ` until 16:44`, or ` for 12 s` where it is close.

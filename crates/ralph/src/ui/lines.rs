@@ -6,13 +6,15 @@ use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, WaitingFor};
 use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, ReviewVerdict, Status};
 use ralph_core::store::Merged;
-use ralph_core::text::{code_line, few, shell_word};
+use ralph_core::text::{code_line, few, one_line, shell_word};
 
 use super::format;
 use super::style::{self, BOLD, DIM, EvidenceKind, GREEN, RED, UNVERIFIED, YELLOW, paint};
 
 /// How many tasks without a gate are named.
 const NAMED: usize = 5;
+/// Characters of a note in a line.
+const NOTE_CHARS: usize = 200;
 /// Characters of a gate's command in a line.
 const COMMAND_CHARS: usize = 200;
 
@@ -27,12 +29,13 @@ pub fn plain_line(event: &RunEvent) -> Option<String> {
                 event.run_id, tasks.done
             ))
         }
-        EventKind::AttemptStarted { task, attempt, choice, learnings, .. } => Some(format!(
-            "▶ {} {}  attempt {attempt}, {}{}",
+        EventKind::AttemptStarted { task, attempt, choice, learnings, notes, .. } => Some(format!(
+            "▶ {} {}  attempt {attempt}, {}{}{}",
             task.name(),
             task.title,
             format::model_choice(&choice.model, &choice.rationale),
-            learnings_shown(learnings.len(), ", ")
+            learnings_shown(learnings.len(), ", "),
+            notes_shown(notes.len(), ", ")
         )),
         _ => line(event),
     }
@@ -68,6 +71,10 @@ pub fn line(event: &RunEvent) -> Option<String> {
             Some(format!("{}\n{}", paint(YELLOW, text), analysis.lines().join("\n")))
         }
         EventKind::BreakerProbes => yellow("~ Circuit breaker open: running one trial attempt".to_owned()),
+        EventKind::NoteAdded { task, note, now } => {
+            let now = if *now { " (the attempt under way ends for it)" } else { "" };
+            Some(format!("· {} note from you{now}: {}", task.name(), one_line(note, NOTE_CHARS)))
+        }
         EventKind::Skipped { task } => Some(format!("– {} {} skipped", task.name(), task.title)),
         EventKind::HandedOver { task, reason } => {
             yellow(format!("! {} blocked (needs you): {reason}", task.name()))
@@ -243,6 +250,15 @@ pub fn learnings_shown(learnings: usize, separator: &str) -> String {
     match learnings {
         0 => String::new(),
         n => format!("{separator}{} in the prompt", format::counted(n as u64, "learning")),
+    }
+}
+
+/// The number of notes from the user in a prompt, after a separator; empty if there are none.
+pub fn notes_shown(notes: usize, separator: &str) -> String {
+    match notes {
+        0 => String::new(),
+        1 => format!("{separator}with your note"),
+        n => format!("{separator}with your {n} notes"),
     }
 }
 

@@ -130,10 +130,11 @@ impl Screen {
     fn see(&mut self, event: &RunEvent) {
         match &event.kind {
             EventKind::RunStarted { tasks, .. } => self.tasks = *tasks,
-            EventKind::AttemptStarted { task, attempt, choice, agent, learnings, .. } => {
+            EventKind::AttemptStarted { task, attempt, choice, agent, learnings, notes, .. } => {
                 let who = format::agent_and_model(Some(agent), Some(&choice.model)).unwrap_or_default();
                 let shown = lines::learnings_shown(learnings.len(), " · ");
-                let facts = format!(" · attempt {attempt} · {who}{shown}");
+                let noted = lines::notes_shown(notes.len(), " · ");
+                let facts = format!(" · attempt {attempt} · {who}{shown}{noted}");
                 let room = super::width().saturating_sub(table::shown(&facts) + 12).max(10);
                 let name = table::cut(&format!("{} {}", task.name(), task.title), room);
                 self.current = Some((format!("{}{}", paint(BOLD, name), paint(CYAN, facts)), Instant::now()));

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{ParentPart, Prerequisite, TaskPart};
 use crate::model::ReportRow;
-use crate::text::neutral::{code_lines, fence_for, inert, inert_line, prose_lines, single_line};
+use crate::text::neutral::{code_lines, fence_for, inert, inert_line, inert_prose, prose_lines, single_line};
 use crate::text::{cut_words, first_chars, mask_secrets, without_invisible};
 
 #[derive(Serialize)]
@@ -152,6 +152,15 @@ pub fn refused_changes(refused: &[(Option<String>, String)]) -> Option<ExtraSect
         lines.push(format!("- {}: {why}", single_line(kind)));
     }
     Some(ExtraSection { title: "Refused Plan Changes".into(), text: lines.join("\n") })
+}
+
+/// The section with what a person told the attempt, to stand before the memory. Empty without notes.
+pub fn users_notes<'t>(notes: impl IntoIterator<Item = &'t str>) -> String {
+    let notes: Vec<String> = notes.into_iter().map(|note| inert_prose(&mask_secrets(note))).collect();
+    match notes.is_empty() {
+        true => String::new(),
+        false => format!("\n### Note from the user\n\n{}\n", notes.join("\n\n")),
+    }
 }
 
 /// How many tests that failed before are named.

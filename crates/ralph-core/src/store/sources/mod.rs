@@ -11,7 +11,7 @@ use serde::Serialize;
 
 #[cfg(test)]
 pub(super) use import::UNOWNED;
-pub(super) use specs::{KeySpace, name_specs};
+pub(super) use specs::{KeySpace, name_specs, show_specs};
 
 use super::sql::{Changes, Column, Statements, bind, record};
 use super::{Durability, FixText, Random, Result, Store, fixes, plan};

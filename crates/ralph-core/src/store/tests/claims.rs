@@ -120,7 +120,7 @@ fn plan_07_a_capture_whose_token_has_moved_is_refused_whole() {
         learnings: Vec::new(),
     };
     assert!(matches!(
-        f.store.begin_attempt(&id, &token, &start, &mut event("r-1", 2)),
+        f.store.begin_attempt(&id, &token, &start, &[], &mut event("r-1", 2)),
         Err(StoreError::ClaimMoved(_))
     ));
     let fresh = outcome(&claimed, &new_token, Outcome::Done, TaskNext::Done);

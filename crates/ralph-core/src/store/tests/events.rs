@@ -84,7 +84,7 @@ fn begin(f: &mut Fixture, log: &str) -> (Claimed, Token) {
     };
     f.counter += 1;
     let seq = 1000 + f.counter;
-    f.store.begin_attempt(&claimed.task.id, &token, &start, &mut event("r-1", seq)).unwrap();
+    f.store.begin_attempt(&claimed.task.id, &token, &start, &[], &mut event("r-1", seq)).unwrap();
     (claimed, token)
 }
 

@@ -169,7 +169,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;
     if let Some(model) = args.model.as_deref().or(settings.run.model.as_deref()) {
-        note_stranger(crew.agent(), model);
+        stranger(crew.agent(), model).into_iter().for_each(output::note);
     }
     let scope = scope::scope(&workspace, args)?;
     let chosen =
@@ -239,16 +239,13 @@ fn refuse_ungated(workspace: &Workspace, settings: &Settings, run: &RunSettings)
     )))
 }
 
-/// Warns about a model that is not in the agent's list: it may be a typo.
-pub fn note_stranger(agent: &Agent, model: &str) {
+/// A warning about a model that is not in the agent's list: it may be a typo.
+pub fn stranger(agent: &Agent, model: &str) -> Option<String> {
     let ladder = agent.ladder();
-    if ladder.is_empty() || ladder.iter().any(|rung| rung == model) {
-        return;
-    }
+    let is_known = ladder.is_empty() || ladder.iter().any(|rung| rung == model);
     let (name, rungs) = (agent.name(), ladder.join(", "));
-    output::note(format_args!(
-        "warning: `{model}` is not in the model list of {name} ({rungs}); using it anyway"
-    ));
+    (!is_known)
+        .then(|| format!("warning: `{model}` is not in the model list of {name} ({rungs}); using it anyway"))
 }
 
 /// Where a run has its place.

@@ -43,10 +43,10 @@ pub(super) fn scope(workspace: &Workspace, args: &Args) -> Result<Scope, Command
 
 /// Naming a blocked task is the go-ahead to try it again.
 pub(super) fn give_go_ahead(workspace: &mut Workspace, args: &Args) -> Result<(), CommandError> {
-    for task in named_tasks(workspace, args)?.iter().filter(|task| task.status == Status::Blocked) {
-        workspace.store.mark(&task.id, &Mark::Pending, now())?;
-    }
-    Ok(())
+    let named = named_tasks(workspace, args)?.into_iter();
+    let blocked = named.filter(|task| task.status == Status::Blocked);
+    let marks: Vec<_> = blocked.map(|task| (task.id, Mark::GoAhead)).collect();
+    Ok(workspace.store.mark_all(&marks, now())?)
 }
 
 /// Dependencies outside the scope that are not finished: nothing that needs them can be run.

@@ -7,11 +7,12 @@ use ralph_core::model::{Key, NewTask, Phase, TITLE_CHARS, TaskEdit};
 use ralph_core::store::Scope;
 use ralph_core::text::plain_line;
 
-use super::masked;
+use crate::actions;
 use crate::command_error::{CommandError, CommandResult};
-use crate::commands::run::{Crew, note_stranger};
+use crate::commands::told;
+use crate::facts::TaskFacts;
 use crate::ui::lines;
-use crate::workspace::{Workspace, now, random};
+use crate::workspace::Workspace;
 use crate::{input, output};
 
 #[derive(Debug, clap::Args)]
@@ -73,7 +74,7 @@ impl Fields {
             protect: self.protect.as_deref().map(patterns).transpose()?,
             may_change: self.may_change.as_deref().map(patterns).transpose()?,
             priority: self.priority,
-            model: self.model.map(|name| model(workspace, name)),
+            model: self.model.map(model),
             done_when: self.done_when.map(cleared),
             commit: self.commit.map(cleared),
             ..TaskEdit::default()
@@ -129,11 +130,12 @@ pub fn add(workspace: &mut Workspace, args: AddArgs) -> CommandResult {
         commit: fields.commit.flatten(),
         ..NewTask::default()
     };
-    let id = workspace.store.add_task(&new, now(), &mut random)?;
-    if args.json {
-        output::json(&masked(workspace.task(id.as_str())?))
-    } else {
-        output::line(&id)
+    let (task, receipt) = actions::add(workspace, &new)?;
+    receipt.hints.iter().for_each(output::note);
+    let id = task.id.clone();
+    match args.json {
+        true => output::json(&TaskFacts::read(workspace, &workspace.settings()?, id.as_str())?),
+        false => output::line(&id),
     }
     if new.verify.is_none() && !workspace.has_project_gate() {
         // The new one first: that is where a gate is still in mind.
@@ -157,6 +159,9 @@ pub struct EditArgs {
     /// New title.
     #[arg(long)]
     title: Option<String>,
+    /// The model to use for the task's next attempt only.
+    #[arg(long, value_name = "MODEL")]
+    next_model: Option<String>,
     #[command(flatten)]
     fields: Fields,
 }
@@ -164,15 +169,13 @@ pub struct EditArgs {
 pub fn edit(workspace: &mut Workspace, args: EditArgs) -> CommandResult {
     let task = workspace.task(&args.task)?;
     let title = args.title.as_deref().map(title).transpose()?;
-    let edit = TaskEdit { title, ..args.fields.edit(workspace)? };
+    let next_model = args.next_model.map(model);
+    let edit = TaskEdit { title, next_model, ..args.fields.edit(workspace)? };
     if edit.is_empty() {
         return Err(CommandError::usage("nothing to change")
             .hint("pass an option such as --title or --verify; see `ralph task edit --help`"));
     }
-    workspace.store.edit_task(&task.id, &edit, now())?;
-    let task = workspace.task(task.id.as_str())?;
-    output::line(format_args!("{} {} · changed", task.name(), task.title));
-    Ok(ExitCode::SUCCESS)
+    told(actions::edit(workspace, task.id.as_str(), &edit))
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -193,15 +196,9 @@ fn title(text: &str) -> Result<String, CommandError> {
     }
 }
 
-/// The model that a task asks for. A warning about one that the agent does not have comes now, not in the middle of a run.
-fn model(workspace: &Workspace, text: String) -> Option<String> {
-    let model = cleared(text)?.trim().to_owned();
-    // Settings that cannot be read are reported where they matter.
-    let crew = workspace.settings().and_then(|settings| Crew::of(&settings));
-    if let Ok(crew) = crew {
-        note_stranger(crew.agent(), &model);
-    }
-    Some(model)
+/// The model that a task asks for.
+fn model(text: String) -> Option<String> {
+    Some(cleared(text)?.trim().to_owned())
 }
 
 /// An empty text clears a field.

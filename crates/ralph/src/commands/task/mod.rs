@@ -15,13 +15,15 @@ use ralph_core::gate::{self, Gate, GateResult};
 use ralph_core::model::{
     Attempt, GateOf, GateOutcome, GateRecord, Outcome, Phase, Status, Task, TaskId, Verification,
 };
-use ralph_core::store::{Children, Mark, PlanNode, Scope};
-use ralph_core::text::{clean, code_line, few, mask_secrets, one_line};
+use ralph_core::store::{Children, Mark, Scope};
+use ralph_core::text::{clean, code_line, mask_secrets, one_line};
 use serde_json::json;
 
 use super::run::{self, run_settings};
+use super::told;
+use crate::actions::{self, Wait};
 use crate::command_error::{CommandError, CommandResult};
-use crate::facts::PlanFacts;
+use crate::facts::{Related, TaskFacts, masked};
 use crate::ui::format;
 use crate::ui::style::Standing;
 use crate::ui::table::Table;
@@ -125,27 +127,28 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
         Command::List(args) => list(&Workspace::open_to_read(dir)?, &args),
         Command::Show { task, json } => {
             let workspace = Workspace::open_to_read(dir)?;
-            let task = workspace.task(&task)?;
-            if json {
-                output::json(&masked(task))
-            } else {
-                show(&workspace, &task)?
+            let facts = TaskFacts::read(&workspace, &workspace.settings()?, &task)?;
+            match json {
+                true => output::json(&facts),
+                false => show(&facts),
             }
             Ok(ExitCode::SUCCESS)
         }
         Command::Edit(args) => edit::edit(&mut Workspace::open(dir)?, args),
-        Command::Done { tasks, verify } => mark(dir, &tasks, |workspace, task| {
-            Ok(match verify {
-                true => Mark::Verified(Box::new(run_gates(workspace, task)?)),
-                false => Mark::Done,
-            })
-        }),
-        Command::Fail(ReasonArgs { tasks, reason }) => {
-            mark(dir, &tasks, |_, _| Ok(Mark::Failed { reason: reason.clone() }))
+        Command::Done { tasks, verify: true } => {
+            told(actions::mark(&mut Workspace::open(dir)?, &tasks.tasks, |workspace, task| {
+                Ok(Mark::Verified(Box::new(run_gates(workspace, task)?)))
+            }))
         }
-        Command::Reset(tasks) => mark(dir, &tasks, |_, _| Ok(Mark::Pending)),
+        Command::Done { tasks, verify: false } => {
+            told(actions::done(&mut Workspace::open(dir)?, &tasks.tasks))
+        }
+        Command::Fail(ReasonArgs { tasks, reason }) => {
+            told(actions::fail(&mut Workspace::open(dir)?, &tasks.tasks, reason))
+        }
+        Command::Reset(tasks) => told(actions::reset(&mut Workspace::open(dir)?, &tasks.tasks)),
         Command::Skip(ReasonArgs { tasks, reason }) => {
-            mark(dir, &tasks, |_, _| Ok(Mark::Skipped { reason: reason.clone() }))
+            told(actions::skip(&mut Workspace::open(dir)?, &tasks.tasks, reason))
         }
         Command::Delete { task, yes, recursive } => delete(&mut Workspace::open(dir)?, &task, yes, recursive),
         Command::Deps(command) => deps(dir, &command),
@@ -168,15 +171,6 @@ pub struct ListArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-}
-
-/// A task as it is shown: `ralph export` alone prints a gate with the secrets in it, because its output is imported again.
-fn masked(mut task: Task) -> Task {
-    let mask = |text: &mut String| *text = mask_secrets(text).into_owned();
-    mask(&mut task.title);
-    mask(&mut task.description);
-    task.verify.iter_mut().for_each(mask);
-    task
 }
 
 fn list(workspace: &Workspace, args: &ListArgs) -> CommandResult {
@@ -218,28 +212,28 @@ fn shown_key(task: &Task) -> String {
     }
 }
 
-fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
-    let store = &workspace.store;
-    let relative = |task: &Task| {
-        let standing = Standing::from(task).plain();
-        format!("{} ({}, {standing})", task.name(), task.title)
-    };
-    let name = |id: &TaskId| match store.task(id.as_str()) {
-        Ok(task) => relative(&task),
-        Err(_) => format!("{id} (deleted)"),
-    };
+fn show(facts: &TaskFacts) {
+    let task = &facts.task;
+    let relative =
+        |other: &Related| format!("{} ({}, {})", other.task.name(), other.task.title, other.standing.plain());
+    // An old file may name tasks that it does not hold.
+    let depended: Vec<&TaskId> = facts.dependencies.iter().map(|other| &other.task.task_id).collect();
+    let deleted = |id: &&TaskId| !depended.contains(id);
     let mut fields = vec![("id", task.id.to_string())];
     fields.extend(task.key.as_ref().map(|key| ("key", key.to_string())));
     fields.extend(task.spec.as_ref().map(|spec| ("spec", spec.clone())));
     fields.push(("title", task.title.clone()));
-    fields.push(("status", Standing::from(task).word()));
+    fields.push(("status", facts.standing.word()));
     fields.extend(task.reason.as_ref().map(|reason| ("reason", reason.clone())));
-    let plan = PlanFacts::read(workspace)?;
-    fields.extend(plan.retry_commands().remove(&task.id).map(|command| ("next", command)));
+    fields.extend(facts.next_command.as_ref().map(|command| ("next", command.clone())));
     fields.extend(task.phase.map(|phase| ("phase", phase.to_string())));
-    fields.extend(task.parent_id.as_ref().map(|id| ("parent", name(id))));
-    fields.extend(store.children(&task.id)?.iter().map(|child| ("subtask", relative(child))));
-    fields.extend(task.depends_on.iter().map(|id| ("after", name(id))));
+    fields.extend(match (&facts.parent, &task.parent_id) {
+        (Some(parent), _) => Some(("parent", relative(parent))),
+        (None, id) => id.as_ref().map(|id| ("parent", format!("{id} (deleted)"))),
+    });
+    fields.extend(facts.subtasks.iter().map(|child| ("subtask", relative(child))));
+    fields.extend(facts.dependencies.iter().map(|other| ("after", relative(other))));
+    fields.extend(task.depends_on.iter().filter(deleted).map(|id| ("after", format!("{id} (deleted)"))));
     fields.push(("priority", task.priority.to_string()));
     let verify = task.verify.as_deref();
     fields.push(("verify", verify.map_or("none".into(), |verify| code_line(verify, 500))));
@@ -251,9 +245,12 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
             fields.push((label, code_line(&patterns.join(", "), 500)));
         }
     }
-    for (label, text, most) in
-        [("model", &task.model, 100), ("done when", &task.done_when, 500), ("commit", &task.commit, 200)]
-    {
+    for (label, text, most) in [
+        ("model", &task.model, 100),
+        ("next model", &facts.next_model, 100),
+        ("done when", &task.done_when, 500),
+        ("commit", &task.commit, 200),
+    ] {
         fields.extend(text.as_ref().map(|text| (label, one_line(text, most))));
     }
     let verification = task.verification.iter();
@@ -261,62 +258,26 @@ fn show(workspace: &Workspace, task: &Task) -> Result<(), CommandError> {
     fields.extend(reviews.map(|review| ("review", format!("{} by {}", review.verdict, review.agent))));
     let (attempts, failures) = (task.attempts, task.consecutive_failures);
     fields.push(("attempts", format!("{attempts} ({failures} failed in a row)")));
-    let history = store.history(Some(&task.id))?;
+    let history: Vec<Attempt> = facts.history.iter().map(|attempt| attempt.record.clone()).collect();
     if let Some(verification) = &task.verification {
         let done = history.iter().rfind(|attempt| attempt.outcome == Outcome::Done);
         let commit = done.and_then(Attempt::commit);
         fields.extend(format::evidence(verification, commit).into_iter().map(|line| ("rests on", line)));
     }
+    let notes = facts.notes.iter();
+    fields.extend(
+        notes.map(|note| ("note", format!("{} ({})", one_line(&note.text, 500), format::note_state(note)))),
+    );
     for (label, value) in fields {
         output::field(label, value);
     }
     if !task.description.is_empty() {
-        let description = clean(&task.description);
-        output::line(format_args!("\n{}", mask_secrets(&description)));
+        output::line(format_args!("\n{}", mask_secrets(&clean(&task.description))));
     }
     if !history.is_empty() {
         output::line("");
         output::text(format::history(&history, now()));
     }
-    Ok(())
-}
-
-fn mark(
-    dir: Option<&Path>,
-    names: &Tasks,
-    as_what: impl Fn(&Workspace, &Task) -> Result<Mark, CommandError>,
-) -> CommandResult {
-    let mut workspace = Workspace::open(dir)?;
-    // All of them exist, or nothing is done.
-    let tasks = names.tasks.iter().map(|name| workspace.task(name));
-    let tasks: Vec<Task> = tasks.collect::<Result<_, _>>()?;
-    let marks = tasks.iter().map(|task| as_what(&workspace, task));
-    let marks: Vec<Mark> = marks.collect::<Result<_, _>>()?;
-    workspace.forget_dead_claims()?;
-    let skipped = skipped_tasks(&workspace)?;
-    for (task, mark) in tasks.iter().zip(&marks) {
-        workspace.store.mark(&task.id, mark, now())?;
-    }
-    workspace.refresh_pages()?;
-    for task in &tasks {
-        let task = workspace.task(task.id.as_str())?;
-        let word = Standing::from(&task).plain();
-        output::line(format_args!("{} {} · {word}", task.name(), task.title));
-    }
-    // Marking a parent as done skips what is open below it.
-    let mut also = skipped_tasks(&workspace)?;
-    also.retain(|task| !skipped.contains(task) && !tasks.iter().any(|marked| marked.id == task.id));
-    if !also.is_empty() {
-        let names: Vec<String> = also.iter().map(|task| task.name.clone()).collect();
-        output::line(format_args!("skipped with it: {}", few(&names, 20)));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn skipped_tasks(workspace: &Workspace) -> Result<Vec<PlanNode>, CommandError> {
-    let mut plan = workspace.store.skeleton()?;
-    plan.retain(|node| node.status == Status::Skipped);
-    Ok(plan)
 }
 
 /// Runs the gates of a task; an error where one does not pass.
@@ -386,15 +347,8 @@ fn delete(workspace: &mut Workspace, name: &str, yes: bool, recursive: bool) -> 
     if !yes && !confirmed(&question)? {
         return Err(CommandError::usage("nothing was deleted"));
     }
-    workspace.forget_dead_claims()?;
     let children = if recursive { Children::Delete } else { Children::Refuse };
-    let deleted = workspace.store.delete_task(&task.id, children, now())?;
-    for freed in &deleted.freed {
-        let other = workspace.task(freed.as_str());
-        let name = other.map_or_else(|_| freed.to_string(), |task| task.name().to_owned());
-        output::note(format_args!("{name} no longer depends on {}", task.name()));
-    }
-    Ok(ExitCode::SUCCESS)
+    told(actions::delete(workspace, task.id.as_str(), children).map(|(_, receipt)| receipt))
 }
 
 /// Asks at a terminal. Elsewhere nobody can answer.
@@ -408,24 +362,14 @@ fn confirmed(question: &str) -> Result<bool, CommandError> {
 }
 
 fn deps(dir: Option<&Path>, command: &Deps) -> CommandResult {
-    let (pair, is_added) = match command {
-        Deps::Add(pair) => (pair, true),
-        Deps::Rm(pair) => (pair, false),
+    let (pair, wait) = match command {
+        Deps::Add(pair) => (pair, Wait::Begins),
+        Deps::Rm(pair) => (pair, Wait::Ends),
         Deps::List { task, json } => {
             return list_deps(&Workspace::open_to_read(dir)?, task.as_deref(), *json);
         }
     };
-    let mut workspace = Workspace::open(dir)?;
-    let (task, other) = (workspace.task(&pair.task)?, workspace.task(&pair.dependency)?);
-    let store = &mut workspace.store;
-    let (is_changed, state) = match is_added {
-        true => (store.add_dependency(&task.id, &other.id, now())?, "already depends on"),
-        false => (store.remove_dependency(&task.id, &other.id, now())?, "does not depend on"),
-    };
-    if !is_changed {
-        output::note(format_args!("{} {state} {}", task.name(), other.name()));
-    }
-    Ok(ExitCode::SUCCESS)
+    told(actions::depend(&mut Workspace::open(dir)?, &pair.task, &pair.dependency, wait))
 }
 
 fn list_deps(workspace: &Workspace, task: Option<&str>, json: bool) -> CommandResult {

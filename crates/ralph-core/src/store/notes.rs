@@ -1,0 +1,171 @@
+//! Notes: what people tell a task's next attempt.
+
+use rusqlite::Connection;
+use serde::Serialize;
+
+use super::sql::{Changes, Json, Statements, bind, record};
+use super::undo::{self, ActionKind};
+use super::{Durability, Result, Store, StoreError, events, plan};
+use crate::event::RunEvent;
+use crate::model::{RunId, TaskId, Timestamp, Token, names};
+
+/// The longest text of a note.
+pub const NOTE_CHARS: usize = 2000;
+
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum NoteState {
+        /// The next attempt will be told.
+        Queued => "queued",
+        /// An attempt that counts had it in its prompt, or the one under way has.
+        Shown => "shown",
+    }
+}
+
+/// Serializes to a row of `ralph note TASK --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Note {
+    pub id: i64,
+    pub task_id: TaskId,
+    pub text: String,
+    pub created_at: Timestamp,
+    pub state: NoteState,
+    /// The attempt whose prompt had it last, as people count them; also one that was interrupted since.
+    pub attempt: Option<u32>,
+    /// The number of that attempt in the database.
+    pub attempt_number: Option<u32>,
+}
+
+/// When a note is to reach its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteTime {
+    NextAttempt,
+    /// The attempt under way is ended for it.
+    Now,
+}
+
+/// An attempt that is ended for a note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EndedForNote {
+    pub run_id: RunId,
+    /// The attempt, as people count them.
+    pub attempt: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedNote {
+    pub note: Note,
+    pub ends: Option<EndedForNote>,
+}
+
+record!(Note { id, task_id, text, created_at, state, attempt, attempt_number = "shown_in" });
+
+/// An attempt that did not count showed it in vain, and one that is on no record did not happen.
+macro_rules! is_shown {
+    () => {
+        "(n.shown_in IS NOT NULL AND coalesce(o.counted, c.attempt_number IS n.shown_in))"
+    };
+}
+
+const NOTE: &str = concat!(
+    "SELECT n.*, iif(",
+    is_shown!(),
+    ", 'shown', 'queued') AS state,
+         iif(n.shown_in IS NULL, NULL, coalesce(o.ordinal, (SELECT count(*) + 1 FROM iteration_outcomes p
+             WHERE p.task_id = n.task_id AND p.counted AND p.attempt_number < n.shown_in))) AS attempt
+     FROM notes n
+     LEFT JOIN iteration_outcomes o ON o.task_id = n.task_id AND o.attempt_number = n.shown_in
+     LEFT JOIN claims c ON c.task_id = n.task_id"
+);
+
+impl Store {
+    /// The notes of a task, oldest first.
+    pub fn notes(&self, task: &TaskId) -> Result<Vec<Note>> {
+        // Only read, a database may be of a version without them.
+        match self.read(|conn| conn.table_exists(None, "notes"))? {
+            true => self.all(&format!("{NOTE} WHERE n.task_id = ?1 ORDER BY n.id"), [task]),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The notes of all tasks, oldest first.
+    pub fn all_notes(&self) -> Result<Vec<Note>> {
+        match self.read(|conn| conn.table_exists(None, "notes"))? {
+            true => self.all(&format!("{NOTE} ORDER BY n.id"), []),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// Those that its next attempt is told.
+    pub fn queued_notes(&self, task: &TaskId) -> Result<Vec<Note>> {
+        let mut notes = self.notes(task)?;
+        notes.retain(|note| note.state == NoteState::Queued);
+        Ok(notes)
+    }
+
+    /// Queues a note. `events` are told in the runs that go on, in the same transaction.
+    pub fn add_note(
+        &mut self,
+        task: &TaskId,
+        text: &str,
+        time: NoteTime,
+        events: &mut [RunEvent],
+        now: Timestamp,
+    ) -> Result<AddedNote> {
+        self.write(Durability::Power, |tx| {
+            plan::known(tx, task)?;
+            let id = undo::record(tx, ActionKind::Note, std::slice::from_ref(task), now, || {
+                tx.insert("notes", bind! { task_id: task, text, created_at: now })?;
+                Ok(tx.last_insert_rowid())
+            })?;
+            let ends = match time {
+                NoteTime::Now => end_attempt(tx, task, id)?,
+                NoteTime::NextAttempt => None,
+            };
+            for event in events {
+                events::append(tx, event)?;
+            }
+            let note = tx.one(&format!("{NOTE} WHERE n.id = ?1"), [id])?;
+            Ok(AddedNote { note, ends })
+        })
+    }
+
+    /// Whether a person ends this attempt for a note that it was not told.
+    pub fn is_ended_for_note(&self, task: &TaskId, token: &Token) -> Result<bool> {
+        let sql = "SELECT 1 FROM claims c JOIN notes n ON n.id = c.note_now
+             WHERE c.task_id = :task AND c.token = :token AND n.shown_in IS NOT c.attempt_number";
+        self.has(sql, bind! { task, token })
+    }
+}
+
+/// Asks for the end of the attempt under way, in whatever process. One that has not begun is told the note anyway, or is
+/// ended as soon as it begins.
+fn end_attempt(tx: &Connection, task: &TaskId, note: i64) -> Result<Option<EndedForNote>> {
+    let asked = tx.first(
+        "UPDATE claims SET note_now = :note WHERE task_id = :task AND purpose = 'attempt'
+         RETURNING run_id, (SELECT count(*) + 1 FROM iteration_outcomes o
+             WHERE o.task_id = claims.task_id AND o.counted)",
+        bind! { task, note },
+    )?;
+    Ok(asked.map(|(run_id, attempt)| EndedForNote { run_id, attempt }))
+}
+
+/// The prompt of an attempt that begins has these notes.
+pub(super) fn show(tx: &Connection, attempt_number: u32, notes: &[i64]) -> Result<()> {
+    tx.change(
+        "UPDATE notes SET shown_in = :number WHERE id IN (SELECT value FROM json_each(:notes))",
+        bind! { number: attempt_number, notes: Json(notes) },
+    )
+}
+
+/// Refuses to take back a note that an attempt was told.
+pub(super) fn refuse_shown(tx: &Connection, id: i64) -> Result<()> {
+    let note: Option<Note> = tx.first(&format!("{NOTE} WHERE n.id = ?1"), [id])?;
+    match note {
+        Some(Note { state: NoteState::Shown, attempt, .. }) => Err(StoreError::CannotUndo {
+            why: format!("attempt {} has the note in its prompt", attempt.unwrap_or_default()),
+        }),
+        _ => Ok(()),
+    }
+}
