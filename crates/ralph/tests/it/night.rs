@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,12 +11,12 @@ use serde_json::Value;
 
 use crate::stage::send;
 use crate::streams::{done, error, limit, said};
-use crate::support::{Project, processes_with};
+use crate::support::{Project, data_memory, processes_with};
 
 const TASKS: usize = 500;
 const KILLS: usize = 10;
-/// Peak memory that a night may take. The program that tests run is not optimized: it takes 37 MB for three tasks.
-const MEMORY_KB: u64 = 46 * 1024;
+/// The most memory that a night may take for its data.
+const MEMORY_KB: u64 = 16 * 1024;
 
 /// What becomes of an attempt follows from the task and the number of tries so far, so that a night can be told again.
 fn agent() -> String {
@@ -78,20 +77,13 @@ fn recorded(project: &Project) -> usize {
     count as usize
 }
 
-/// The most memory a process has had so far.
-fn peak_kb(child: &Child) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().trim_end_matches(" kB").parse().ok()
-}
-
 /// One stretch of the night: until so many tries are recorded and a moment longer, then the end without a word; or until it ends by itself.
 fn stretch(project: &Project, until: Option<(usize, Duration)>) -> (Option<i32>, u64) {
     let mut child = project.start(&["run"]);
     let mut peak = 0;
     let began = Instant::now();
     loop {
-        peak = peak.max(peak_kb(&child).unwrap_or(0));
+        peak = peak.max(data_memory(child.id()).unwrap_or(0));
         if let Some(status) = child.try_wait().unwrap() {
             return (status.code(), peak);
         }

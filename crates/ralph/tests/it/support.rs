@@ -15,6 +15,14 @@ use serde_json::Value;
 /// ten minutes. Long, because a loaded machine is slow and no test may depend on speed.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The memory that a process has taken for its data, in KiB. Without the pages of the program itself, which is large and
+/// grows as long as tests run it without optimization.
+pub fn data_memory(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
 /// A project in a directory of its own.
 pub struct Project {
     dir: tempfile::TempDir,

@@ -6,22 +6,19 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::{DONE, project};
-use crate::support::Project;
+use crate::support::{Project, data_memory};
 
 /// How large the logs are.
 const SIZE: usize = 50 * 1024 * 1024;
 /// What showing one may take, in KiB: far less than the log.
-const MOST: u64 = 40 * 1024;
+const MOST: u64 = 16 * 1024;
 
 /// The most memory a command ever had, in KiB.
 fn peak(project: &Project, args: &[&str]) -> u64 {
     let mut child = project.command(args).stdout(Stdio::null()).spawn().unwrap();
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-        let kib = line.and_then(|line| line.split_whitespace().nth(1)).and_then(|n| n.parse::<u64>().ok());
-        peak = peak.max(kib.unwrap_or(0));
+        peak = peak.max(data_memory(child.id()).unwrap_or(0));
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(child.wait().unwrap().success());
