@@ -316,22 +316,27 @@ fn patience() -> Patience {
 }
 
 fn not_opened(project: &Project, error: StoreError) -> CommandError {
-    let StoreError::Missing { path } = error else { return error.into() };
-    let root = project.root().display();
-    let what = match path.metadata() {
-        Ok(meta) if !meta.is_file() => "is not a regular file",
-        Ok(_) => "is empty",
-        Err(_) => "does not exist",
+    let (StoreError::Missing { path } | StoreError::Damaged { path, .. }) = &error else {
+        return error.into();
     };
+    let restore = rescued(path).last().map(|copy| {
+        let command = restore_command(copy, path, now());
+        format!("Ralph saved a copy when the database disappeared; restore it: {command}")
+    });
+    if let StoreError::Damaged { .. } = error {
+        let error = CommandError::from(error);
+        return match restore {
+            Some(restore) => error.hint(restore),
+            None => error,
+        };
+    }
+    let root = project.root().display();
+    let what = if path.exists() { "is empty" } else { "does not exist" };
     let error =
         CommandError::no_plan(format_args!("no plan in {root}: the database .ralph/progress.db {what}"));
-    match rescued(&path).last() {
-        Some(copy) => error.hint(format_args!(
-            "Ralph saved a copy when the database disappeared; restore it: {}",
-            restore_command(copy, &path, now())
-        )),
-        None => error.hint("start a plan with `ralph task add TITLE` or `ralph import PATH`"),
-    }
+    error.hint(
+        restore.unwrap_or_else(|| "start a plan with `ralph task add TITLE` or `ralph import PATH`".into()),
+    )
 }
 
 /// Whether a run is under way, as far as can be told from here.

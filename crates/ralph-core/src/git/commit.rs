@@ -139,7 +139,8 @@ fn below<'s>(snapshot: &'s Snapshot, path: &[u8]) -> impl Iterator<Item = &'s Ve
     from.take_while(move |path| path.starts_with(&dir))
 }
 
-/// Whether a new path holds just what a person's uncommitted file did, which is gone: moved with its lines.
+/// Whether a new path holds just what a person's uncommitted file did, which is gone: moved with its lines. A file that is
+/// clean after HEAD moved was committed, by the person or by another run; that another one is like it means nothing.
 fn was_moved(
     path: &[u8],
     state: &FileState,
@@ -147,9 +148,10 @@ fn was_moved(
     before: &Snapshot,
     now: &Snapshot,
 ) -> bool {
-    let is_gone = |path: &Vec<u8>| {
-        let state = now.dirty.get(path);
-        state.is_none_or(|state| state.content == Content::Gone)
+    let is_same_head = before.head.is_none() || before.head == now.head;
+    let is_gone = |path: &Vec<u8>| match now.dirty.get(path) {
+        Some(state) => state.content == Content::Gone,
+        None => is_same_head,
     };
     state.content != Content::Gone
         && !before.dirty.contains_key(path)

@@ -307,7 +307,8 @@ fn transact<T>(conn: &mut Connection, change: impl FnOnce(&Transaction<'_>) -> R
 /// Whether there is a database. A file without content is what a process leaves that died while it made one.
 fn exists(path: &Path) -> std::io::Result<bool> {
     match std::fs::metadata(path) {
-        Ok(meta) => Ok(meta.len() > 0),
+        // SQLite would wait for ever for a pipe, or fail with an error that says nothing. The caller refuses it.
+        Ok(meta) => Ok(meta.len() > 0 || !meta.is_file()),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
         Err(error) => Err(error),
     }

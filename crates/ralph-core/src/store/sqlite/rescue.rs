@@ -58,8 +58,13 @@ fn files(database: &Path) -> [PathBuf; 3] {
     [database.to_owned(), with_ending(database, "-wal"), with_ending(database, "-shm")]
 }
 
-/// Refuses a pipe, device, directory or link in the place of a file that SQLite opens by itself: a pipe would hang it.
+/// Refuses a pipe, device or directory in the place of the database, and these and links in the place of the files that
+/// SQLite opens beside it: a pipe would hang it.
 pub(super) fn refuse_irregular(database: &Path) -> Result<()> {
+    if database.metadata().is_ok_and(|meta| !meta.is_file()) {
+        let why = "it is not a regular file".to_owned();
+        return Err(StoreError::Damaged { path: database.to_owned(), why });
+    }
     for ending in ["-wal", "-shm", "-journal"] {
         let path = with_ending(database, ending);
         files::refuse_irregular(&path)

@@ -179,6 +179,21 @@ fn opening_never_makes_a_database() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_not_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    let refused = || {
+        let opened = [Store::open(&path), Store::create(&path), Store::open_read_only(&path)];
+        assert!(opened.into_iter().all(|store| matches!(store, Err(StoreError::Damaged { .. }))));
+    };
+    fs::create_dir(&path).unwrap();
+    refused();
+    fs::remove_dir(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    refused();
+}
+
+#[test]
 fn putting_back_into_a_directory_that_is_gone_makes_it() {
     let dir = tempfile::tempdir().unwrap();
     let (copy, path) = (dir.path().join("copy.db"), dir.path().join(".ralph/progress.db"));

@@ -86,6 +86,18 @@ fn the_users_file_is_left_out_under_its_new_name_too() {
 }
 
 #[test]
+fn a_new_file_like_one_that_somebody_committed_meanwhile_is_the_attempts() {
+    let repo = Repo::with_first_commit();
+    repo.write("users.txt", "same\n");
+    let outcome = after(&repo.open(), || {
+        repo.commit_all("the user's");
+        repo.write("new.txt", "same\n");
+    })
+    .unwrap();
+    assert_eq!((outcome.files, outcome.left_out), (vec!["new.txt".to_owned()], vec![]));
+}
+
+#[test]
 fn work_of_earlier_attempts_of_the_run_can_be_taken_along() {
     let repo = Repo::with_first_commit();
     let git = repo.open();
