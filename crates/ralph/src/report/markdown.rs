@@ -16,19 +16,25 @@ const LINE: usize = 300;
 /// Tasks and failures listed in each part: a comment has room for 65,536 characters.
 const LISTED: usize = 50;
 
-/// A text whose every character stands for itself.
+/// A text whose every character stands for itself. Only what would mean something in its place is escaped, so that the
+/// source stays readable in a chat, too.
 fn plain(text: &str, most: usize) -> String {
+    let text = one_line(text, most);
     let mut out = String::new();
-    for c in one_line(text, most).chars() {
+    let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_item =
+        text.starts_with(['-', '+', '=']) || number.len() < text.len() && number.starts_with(['.', ')']);
+    let mark = is_item.then(|| text.len() - number.len());
+    for (at, c) in text.char_indices() {
+        let rest = text.get(at + c.len_utf8()..).unwrap_or_default();
         match c {
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '(' | ')' | '+' | '-' | '.'
-            | '!' | '|' | '~' | '$' | '=' => {
-                out.push('\\');
-                out.push(c);
-            }
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '$' => out.extend(['\\', c]),
+            _ if mark == Some(at) => out.extend(['\\', c]),
             '&' => out.push_str("&amp;"),
-            // Apart from what follows, it is the name of nobody and of no issue.
-            '@' | '#' | ':' => out.extend([c, '\u{2060}']),
+            // Apart from what follows, it is the name of nobody and of no issue, and no link.
+            '@' | '#' if rest.starts_with(char::is_alphanumeric) => out.extend([c, '\u{2060}']),
+            '#' if at == 0 => out.extend(['\\', c]),
+            ':' if rest.starts_with("//") => out.extend([c, '\u{2060}']),
             c => out.push(c),
         }
     }
@@ -175,7 +181,11 @@ mod tests {
 
     #[test]
     fn foreign_text_stands_for_itself() {
-        assert_eq!(plain("**a** [b](c) <img>", 80), r"\*\*a\*\* \[b\]\(c\) \<img\>");
+        assert_eq!(plain("**a** [b](c) <img>", 80), r"\*\*a\*\* \[b\](c) \<img\>");
+        assert_eq!(plain("1.1 my-app: 2 of 3 (done)!", 80), r"1\.1 my-app: 2 of 3 (done)!");
+        for (text, escaped) in [("- a", r"\- a"), ("12) a", r"12\) a"), ("# a", r"\# a"), ("+ a", r"\+ a")] {
+            assert_eq!(plain(text, 80), escaped);
+        }
         assert_eq!(plain("@all #1 https://x", 80), "@\u{2060}all #\u{2060}1 https:\u{2060}//x");
         assert_eq!(code("a `b` | c", 80), "``a `b` ¦ c``");
         assert_eq!(code("`x`", 80), "`` `x` ``");
