@@ -46,18 +46,18 @@ const ELSEWHERE_IN_PLAN: &str =
 const ELSEWHERE_IN_STEP: &str = "name title files verify done acceptance_criteria";
 
 impl Plan {
-    /// Reads a plan file. Where it has problems, there may be no plan.
+    /// Reads a plan file. One whose markup is broken is one task, with the whole text: its agent can still follow it. None where
+    /// there is nothing to do or the file has no plan's name.
     pub(super) fn read(
         path: &str,
         file: &str,
         can_run: CanRun<'_>,
         problems: &mut Vec<Problem>,
     ) -> Option<Self> {
-        let front = Frontmatter::of(file).map_err(|problem| problems.push(problem)).ok()?;
+        let front = Frontmatter::of(file);
+        let front = front.map_err(|problem| problems.push(problem)).unwrap_or_default();
         let tags = Tags::of(file);
         let parts = tags.within(front.end..file.len(), problems);
-        // What follows from a tag that is not closed need not be told.
-        let is_whole = problems.is_empty();
         let mut steps = Vec::new();
         for task in parts.iter().filter(|part| part.name == "task") {
             let told = problems.len();
@@ -69,6 +69,10 @@ impl Plan {
             }
             steps.push(step);
         }
+        let is_broken = !problems.is_empty();
+        problems
+            .iter_mut()
+            .for_each(|one| one.expected.push_str("; the agent gets the whole plan as one task"));
         let body = Body::of(file, front.end);
         if steps.is_empty() {
             for (words, range, line) in body.tasks() {
@@ -81,7 +85,7 @@ impl Plan {
         }
         let id = PlanId::of(path, front.first("phase"), front.first("plan"));
         if id.is_none() {
-            let expected = "the file name has no plan number; expected a name such as 01-02-PLAN.md";
+            let expected = "the file name has no plan number (expected a name such as 01-02-PLAN.md); Ralph leaves it out";
             problems.push(Problem::new(1, expected));
         }
         let wave = wave(&front, problems);
@@ -97,10 +101,14 @@ impl Plan {
         if steps.is_empty() && objective.is_empty() && rest.is_empty() && parts.is_empty() {
             rest = block(text);
         }
-        if is_whole && steps.is_empty() && objective.is_empty() && rest.is_empty() {
+        if is_broken {
+            steps.clear();
+        } else if steps.is_empty() && objective.is_empty() && rest.is_empty() {
             let line = tags.line_of(front.end.min(file.len().saturating_sub(1)));
-            let expected = "there is nothing to do; expected <objective> or <task> elements";
+            let expected =
+                "there is nothing to do (expected <objective> or <task> elements); Ralph leaves it out";
             problems.push(Problem::new(line, expected));
+            return None;
         }
         let mut check = Check::default();
         if steps.is_empty() {
@@ -116,6 +124,19 @@ impl Plan {
         let names = names.map(|name| name.trim().to_owned());
         let listed_files = list(&front, ["files_modified", "files-modified"]);
         let objective_at = parts.iter().find(|part| part.name == "objective");
+        let mut task = DraftTask {
+            title: title_of(&objective).unwrap_or_default(),
+            description: paragraphs([objective.as_str(), &context, &rest]),
+            verify: check.command,
+            files: files(&listed_files.values.join("\n")),
+            done_when: (!done_when.is_empty()).then_some(done_when),
+            line: objective_at.map_or(1, |part| part.line),
+            ..DraftTask::default()
+        };
+        if is_broken {
+            task.description = block(text);
+            task.for_person = text.contains("type=\"checkpoint");
+        }
         Some(Self {
             path: path.to_owned(),
             id: id?,
@@ -125,18 +146,15 @@ impl Plan {
             heading: headed.title,
             is_complete: is_complete(&front, &body),
             open_boxes: body.open_boxes(),
-            task: DraftTask {
-                title: title_of(&objective).unwrap_or_default(),
-                description: paragraphs([objective.as_str(), &context, &rest]),
-                verify: check.command,
-                files: files(&listed_files.values.join("\n")),
-                done_when: (!done_when.is_empty()).then_some(done_when),
-                line: objective_at.map_or(1, |part| part.line),
-                ..DraftTask::default()
-            },
+            task,
             steps,
         })
     }
+}
+
+/// Lines of the open boxes of a file that is no plan.
+pub(super) fn open_boxes(file: &str) -> Vec<usize> {
+    Body::of(file, 0).open_boxes()
 }
 
 /// What stands under the first of two spellings of a key.
@@ -151,7 +169,7 @@ fn wave(front: &Frontmatter<'_>, problems: &mut Vec<Problem>) -> u32 {
         return 1;
     };
     value.parse().unwrap_or_else(|_| {
-        let expected = format!("the wave is `{value}`; expected a number such as 1");
+        let expected = format!("the wave is `{value}`, not a number such as 1; Ralph takes it as the first");
         problems.push(Problem::new(entry.line, expected));
         1
     })
