@@ -9,13 +9,15 @@
 //! what `depends_on` names, for the wave before theirs and, in a first wave, for the phase before.
 //! Whatever a plan waits for its first part waits for too, since only tasks without parts are run.
 
+mod body;
 mod markup;
 mod plan;
 mod roadmap;
 
 use std::collections::{HashMap, HashSet};
 
-use self::plan::{Plan, open_boxes};
+use self::body::open_boxes;
+use self::plan::Plan;
 use self::roadmap::{Named, Names, PlanId, Roadmap, Shown, finished_id, normal, order, without_kind};
 use super::graph::{CYCLE, drop_cycles, sequence};
 use super::{Draft, DraftTask, FileProblem, Note, Problem};
