@@ -50,13 +50,10 @@ fn real_agents_make_a_plan_and_hear_what_was_wrong() {
             let requests = stage.model.requests();
             let asked: Vec<String> =
                 requests.iter().map(user_text).filter(|text| text.contains(GOAL)).collect();
-            for reason in ["the answer contains no plan", "depend on each other", "passes already"] {
-                let is_told = asked.iter().any(|text| text.contains(reason));
-                assert_eq!(is_told, reasons.iter().any(|told| told.contains(reason)), "{reason}: {asked:?}");
+            for reason in &reasons {
+                assert!(asked.iter().any(|text| text.contains(reason)), "{reason}: {asked:?}");
             }
-            for (at, reason) in reasons.iter().enumerate() {
-                assert!(asked[at + 1].contains(reason), "{reason}: {}", asked[at + 1]);
-            }
+            assert!(!asked[0].contains("The check of the plan found"), "{}", asked[0]);
             stage.expect_no_process();
         }
     }
