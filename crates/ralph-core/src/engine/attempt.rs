@@ -276,6 +276,11 @@ impl Run<'_> {
         // Work that passes the gate is not thrown away because a signal is missing.
         let green = only_signal_missing(&evidence);
         self.tree.warn_of_program_changes(run, &files)?;
+        if let Some(tampering) = &evidence.integrity.tampering
+            && verdict.error_type == Some(ErrorType::Tampered)
+        {
+            run.warn(tampering.permission(task.name()))?;
+        }
         begun.settings.warn_of_changes(run, task)?;
         let (undone_ref, returned) = self.tree.after_attempt(run, claimed, begun.tree, failed && !green)?;
         evidence.git.undone_ref = undone_ref;

@@ -17,7 +17,7 @@ use crate::event::{EventKind, TaskRef};
 use crate::evidence::{Evidence, GateResult, Session};
 use crate::gate::{self, Gate, GateProgress};
 use crate::model::{Baseline, BaselineRun, GateOf, GateOutcome, GateRecord, Task};
-use crate::store::Claimed;
+use crate::store::{Claimed, Store, StoreError};
 
 #[derive(Default)]
 pub(super) struct Gates {
@@ -77,9 +77,9 @@ impl Gates {
         Ok(GateResult::Ran(compared(record, baselines.of(gate.of))))
     }
 
-    /// What the gates of a task say before its work. They are run before its first attempt; what they said then counts for
-    /// all later ones. Where a green gate can stand for a signal, the task's is run before every attempt. None where
-    /// Ralph was told to stop meanwhile.
+    /// What the gates of a task say before its work. They are run before its first attempt, and a gate that was changed before
+    /// the next one; what they said then counts for all later ones. Where a green gate can stand for a signal, the task's is
+    /// run before every attempt. None where Ralph was told to stop meanwhile.
     pub(super) fn before_attempt(
         &self,
         run: &mut RunContext<'_>,
@@ -90,16 +90,15 @@ impl Gates {
         let accept_green = run.settings.gate.accept_green;
         for gate in run.settings.gate.gates(&claimed.task) {
             let is_main = gate.of != GateOf::Always;
-            let known = known_baseline(run, &claimed.task, &gate)?;
-            let is_untouched = known.is_none() && !run.store.has_begun(&claimed.task.id)?;
-            if is_untouched && (run.settings.gate.baseline || accept_green && is_main) {
+            let known = known_baseline(run.store, &claimed.task, &gate)?;
+            if known.is_none() && (run.settings.gate.baseline || accept_green && is_main) {
                 let Some(found) = self.baseline(run, tree, claimed, &gate)? else {
                     return Ok(None);
                 };
                 if is_main {
                     baselines.green_before_attempt = found.result.is_green();
                 }
-                baselines.known.push((gate.of, found));
+                baselines.known.push((gate.of, note_baseline(run, &claimed.task, &gate, found)?));
                 continue;
             }
             baselines.known.extend(known.map(|known| (gate.of, known)));
@@ -116,7 +115,7 @@ impl Gates {
         Ok(Some(baselines))
     }
 
-    /// What a gate says of the tree that nobody worked on for the task, from the same commit where it is known.
+    /// What a gate says of the tree as it is, from the same commit where it is known.
     fn baseline(
         &self,
         run: &mut RunContext<'_>,
@@ -124,7 +123,6 @@ impl Gates {
         claimed: &Claimed,
         gate: &TaskGate,
     ) -> Result<Option<BaselineRun>> {
-        let task = &claimed.task;
         // What the task is called may decide what its gate looks at.
         let is_shared = !gate.command.contains("RALPH_");
         let at = if is_shared { tree.clean_commit(run)? } else { None };
@@ -132,28 +130,19 @@ impl Gates {
             Some(at) => run.store.commit_baseline(at, &gate.command, run.clock.now())?,
             None => None,
         };
-        let found = match reused {
-            Some(found) => found,
-            None => {
-                let settings = &run.settings.gate;
-                let is_asked = settings.accept_green && gate.of != GateOf::Always;
-                let limit =
-                    if is_asked { settings.timeout } else { settings.baseline_timeout.min(settings.timeout) };
-                let found = match run.run_gate(claimed, gate, Purpose::Baseline(limit), None)? {
-                    GateResult::Ran(record) => baseline_of(&record),
-                    GateResult::NotStarted(_) => BaselineRun::default(),
-                    GateResult::Interrupted => return Ok(None),
-                };
-                if let Some(at) = at.filter(|_| found.result != Baseline::Unknown) {
-                    run.store.set_commit_baseline(&at, &gate.command, &found, run.clock.now())?;
-                }
-                found
-            }
+        if reused.is_some() {
+            return Ok(reused);
+        }
+        let settings = &run.settings.gate;
+        let is_asked = settings.accept_green && gate.of != GateOf::Always;
+        let limit = if is_asked { settings.timeout } else { settings.baseline_timeout.min(settings.timeout) };
+        let found = match run.run_gate(claimed, gate, Purpose::Baseline(limit), None)? {
+            GateResult::Ran(record) => baseline_of(&record),
+            GateResult::NotStarted(_) => BaselineRun::default(),
+            GateResult::Interrupted => return Ok(None),
         };
-        run.store.set_task_baseline(&task.id, &gate.command, &found)?;
-        if found.result == Baseline::Green && gate.of != GateOf::Always {
-            let command = shown_command(&gate.command);
-            run.tell(EventKind::GateGreenBefore { task: TaskRef::from(task), command })?;
+        if let Some(at) = at.filter(|_| found.result != Baseline::Unknown) {
+            run.store.set_commit_baseline(&at, &gate.command, &found, run.clock.now())?;
         }
         Ok(Some(found))
     }
@@ -230,17 +219,39 @@ fn gate_of(run: &RunContext<'_>, claimed: &Claimed) -> Option<String> {
     run.settings.gate.main(&claimed.task).map(|gate| gate.command)
 }
 
+/// Records what a gate said before the work on a task. Where earlier attempts left work in the tree, one that passes says
+/// nothing of the tree without it.
+fn note_baseline(
+    run: &mut RunContext<'_>,
+    task: &Task,
+    gate: &TaskGate,
+    found: BaselineRun,
+) -> Result<BaselineRun> {
+    let says_nothing = found.result == Baseline::Green && run.store.has_earlier_work(&task.id)?;
+    let found = if says_nothing { BaselineRun::default() } else { found };
+    run.store.set_task_baseline(&task.id, &gate.command, &found)?;
+    if found.result == Baseline::Green && gate.of != GateOf::Always {
+        let command = shown_command(&gate.command);
+        run.tell(EventKind::GateGreenBefore { task: TaskRef::from(task), command })?;
+    }
+    Ok(found)
+}
+
 /// What is known of a gate without the work on a task. A fix task works on what its original left: its gate is the one that
 /// just failed, and the project's gate is compared with what it said before the original.
-fn known_baseline(run: &RunContext<'_>, task: &Task, gate: &TaskGate) -> Result<Option<BaselineRun>> {
-    if let Some(known) = run.store.task_baseline(&task.id, &gate.command)? {
+pub(super) fn known_baseline(
+    store: &Store,
+    task: &Task,
+    gate: &TaskGate,
+) -> Result<Option<BaselineRun>, StoreError> {
+    if let Some(known) = store.task_baseline(&task.id, &gate.command)? {
         return Ok(Some(known));
     }
-    let Some(link) = run.store.fix_link(&task.id)? else {
+    let Some(link) = store.fix_link(&task.id)? else {
         return Ok(None);
     };
     Ok(match (gate.of, link.original) {
-        (GateOf::Always, Some(original)) => run.store.task_baseline(&original, &gate.command)?,
+        (GateOf::Always, Some(original)) => store.task_baseline(&original, &gate.command)?,
         (GateOf::Always, None) => None,
         (GateOf::Task | GateOf::Default, _) => Some(BaselineRun::red()),
     })

@@ -253,9 +253,6 @@ fn show(facts: &TaskFacts) {
     ] {
         fields.extend(text.as_ref().map(|text| (label, one_line(text, most))));
     }
-    let verification = task.verification.iter();
-    let reviews = verification.filter_map(|it| it.review.as_ref());
-    fields.extend(reviews.map(|review| ("review", format!("{} by {}", review.verdict, review.agent))));
     let (attempts, failures) = (task.attempts, task.consecutive_failures);
     fields.push(("attempts", format!("{attempts} ({failures} failed in a row)")));
     let history: Vec<Attempt> = facts.history.iter().map(|attempt| attempt.record.clone()).collect();
