@@ -243,7 +243,8 @@ impl Run<'_> {
             evidence.integrity.review = Some(self.review(claimed, evidence)?);
             first = verdict(evidence);
         }
-        if first.outcome != Outcome::Done {
+        // What only a gate left behind is nobody's work.
+        if first.outcome != Outcome::Done || evidence.changed_nothing() {
             return Ok(first);
         }
         match self.tree.commit(&mut self.context, claimed, &begun.tree)? {

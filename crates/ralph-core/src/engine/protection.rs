@@ -14,7 +14,7 @@ use crate::store::{Claimed, Store, StoreError};
 use crate::text::few;
 
 /// Where what attempts made of protected files is moved, below Ralph's own directory.
-const ASIDE: &str = "tampered";
+pub(super) const ASIDE: &str = "tampered";
 const NAMED: usize = 5;
 
 #[derive(Debug, Default)]
