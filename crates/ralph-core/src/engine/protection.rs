@@ -44,6 +44,7 @@ impl FileProtection {
             }
             run.store.forget_protected(&orphan.task)?;
         }
+        run.store.drop_kept_contents()?;
         let gates = open_gates(run.store, run.settings.gate.default.as_deref())?;
         let gates: Vec<&str> = gates.iter().map(|gate| gate.command.as_str()).collect();
         let rules = Protection::new(&[], &[], &[], &gates, run.work_tree);

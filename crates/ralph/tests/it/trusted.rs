@@ -1,0 +1,182 @@
+//! Done that can be trusted, at its edges: gates that change or are changed, tampering and its name, reviews that were not
+//! given and what reviews cost, what only a gate left behind.
+
+use serde_json::{Value, json};
+
+use crate::evidence::{brief, pytest, repository, verification};
+use crate::run::{DONE, outcomes};
+use crate::streams;
+use crate::support::Project;
+
+/// A repository whose done work is committed.
+fn committing(files: &[(&str, &str)], agent: &str) -> Project {
+    let project = repository(files, agent);
+    project.set("git", "commit = \"on-success\"");
+    project.git(&["config", "user.name", "t"]);
+    project.git(&["config", "user.email", "t@localhost"]);
+    project.git(&["commit", "-qam", "settings"]);
+    project
+}
+
+#[test]
+fn a_gate_that_was_changed_is_run_before_the_next_attempt() {
+    const FAILS: &str = "echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"";
+    // What the first attempt does, whether failed work is rolled back, the new gate, what that said before.
+    for (first, rollback, gate, baseline) in [
+        (FAILS.to_owned(), false, "true", "green"),
+        (FAILS.to_owned(), false, "test -f work.txt", "red"),
+        (format!("touch work.txt; {FAILS}"), true, "test -f work.txt", "red"),
+        // Its own work may be why it passes, and a gate that fails fails in spite of that.
+        (format!("touch work.txt; {FAILS}"), false, "test -f work.txt", "unknown"),
+        (format!("touch work.txt; {FAILS}"), false, "test -f more.txt", "red"),
+    ] {
+        let project = repository(&[], &first);
+        project.set("git", if rollback { "rollback = \"reset\"" } else { "" });
+        project.git(&["commit", "-qam", "settings"]);
+        project.add(&["A", "--key", "a", "--verify", "false"]);
+        project.ralph(&["run", "--once"]).expect_code(4);
+        project.ok(&["task", "edit", "a", "--verify", gate]);
+        project.write("agent.sh", &format!("cat > /dev/null; touch work.txt more.txt; {DONE}\n"));
+        let run = project.ok(&["run"]);
+        let told = run.stdout.contains("a the gate already passes before any work");
+        assert_eq!(brief(&verification(&project, "a")), ("gate", baseline, baseline == "green"), "{gate}");
+        assert_eq!(told, baseline == "green", "{}", run.stdout);
+    }
+}
+
+#[test]
+fn agents_and_reports_are_told_which_tests_of_the_gate_failed_before() {
+    let tests = "import os\n\ndef test_new():\n    assert os.path.exists('new.txt')\n\n\
+                 def test_old():\n    assert os.path.exists('old.txt')\n\n\
+                 def test_good():\n    assert not os.path.exists('broken')\n";
+    let agent = format!(
+        "test -e second && touch old.txt && rm broken; touch second new.txt; test -e old.txt || touch broken; {DONE}"
+    );
+    let project = repository(&[("test_all.py", tests)], &agent);
+    project.add(&["Write new.txt and old.txt", "--key", "a", "--verify", &pytest()]);
+    project.ok(&["run"]);
+    let prompt = project.read(".ralph/last-prompt");
+    let section = prompt.split("### Tests That Failed Before\n").nth(1).unwrap();
+    let section = section.split("\n#").next().unwrap();
+    assert!(section.contains("so this task did not break them"), "{section}");
+    assert!(section.contains("- test_all.py::test_new\n- test_all.py::test_old"), "{section}");
+    let message = project.history()[0]["message"].as_str().unwrap().to_owned();
+    for part in [
+        "; failing now and not before: test_all.py::test_good",
+        "; failing before the task, too: test_all.py::test_old",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    let why = project.json(&["failures", "list", "--json"])[0]["why_it_failed"].clone();
+    assert!(why.as_str().unwrap().contains("failing before the task, too"), "{why}");
+}
+
+#[test]
+fn tampering_has_a_name_of_its_own_and_people_are_told_how_to_allow_it() {
+    let project = repository(
+        &[("check.sh", "test -f right.txt\n")],
+        &format!("test -e once && touch right.txt; touch once; echo exit 0 > check.sh; {DONE}"),
+    );
+    project.add(&["Fix check.sh", "--key", "a", "--verify", "sh check.sh"]);
+    let checked = project.ralph(&["plan", "check", "--json"]).expect_code(1).json();
+    let findings = checked["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|one| one["check"] == "gate_protected"), "{checked}");
+    let run = project.ok(&["run"]);
+    assert_eq!(outcomes(&project), [("failed".into(), json!("tampered")), ("done".into(), Value::Null)]);
+    let told =
+        "only if the task is to change protected files, allow that: ralph task edit a --may-change check.sh";
+    assert_eq!(run.stdout.matches(told).count(), 1, "{}", run.stdout);
+    assert!(run.stdout.contains("tampered: `sh check.sh` exited with code 1"), "{}", run.stdout);
+    assert!(project.ok(&["history"]).stdout.contains("tampered: "));
+    assert_eq!(project.json(&["stats", "--json"])["by_error_category"][0]["category"], json!("tampered"));
+    let prompt = project.read(".ralph/last-prompt");
+    assert!(prompt.contains("report that as the\n  reason of a failure"), "{prompt}");
+    // As people are told.
+    project.ok(&["task", "reset", "a"]);
+    project.ok(&["task", "edit", "a", "--may-change", "check.sh"]);
+    project.ok(&["run"]);
+    assert_eq!(verification(&project, "a")["protected"], json!([]));
+    assert_eq!(project.read("check.sh"), "exit 0\n");
+}
+
+#[test]
+fn a_review_that_was_not_given_is_on_record_and_what_reviews_cost_is_counted() {
+    let project = streams::project(&streams::done(0.2), "");
+    streams::speaker(&project, "critic", &streams::said(0.5, "It is fine."));
+    project.configure("[review]\nagent = \"critic\"\nwhen = \"always\"");
+    project.add(&["Write it", "--key", "a"]);
+    let run = project.ok(&["run"]);
+    let review = json!({ "verdict": "not_given", "agent": "critic", "findings": ["gave no verdict"] });
+    assert_eq!(verification(&project, "a")["review"], review);
+    assert_eq!(verification(&project, "a")["level"], json!("none"));
+    for shown in [
+        run.stdout,
+        project.ok(&["task", "show", "a"]).stdout,
+        project.ok(&["report", "--format", "md"]).stdout,
+    ] {
+        assert!(shown.contains("not reviewed: critic gave no verdict"), "{shown}");
+    }
+    let stats = project.json(&["stats", "--json"]);
+    let reviews = &stats["reviews"][0];
+    assert_eq!(
+        (&reviews["agent"], &reviews["reviews"], &reviews["accepted"], &reviews["rejected"]),
+        (&json!("critic"), &json!(2), &json!(0), &json!(0))
+    );
+    assert_eq!((&reviews["cost_usd"], &stats["total"]["cost_usd"]), (&json!(1.0), &json!(0.2)));
+    let shown = project.ok(&["stats"]).stdout;
+    assert!(shown.contains("Reviews") && shown.contains("$1.00"), "{shown}");
+}
+
+#[test]
+fn what_only_a_gate_left_behind_is_not_committed() {
+    let project = committing(&[], DONE);
+    project.add(&["Idle", "--key", "a", "--verify", "echo x >> report.log"]);
+    project.ok(&["run"]);
+    assert_eq!(project.git(&["log", "--format=%s"]).lines().count(), 2);
+    assert_eq!(project.task("a")["status"], json!("done"));
+}
+
+#[test]
+fn plan_check_runs_the_default_gate_within_the_time_for_baselines() {
+    let project = repository(&[], DONE);
+    project.add(&["Write it", "--key", "a", "--files", "a.txt"]);
+    for (settings, code, checks) in [
+        ("", 1, &["no_gate"][..]),
+        ("default = \"true\"", 0, &["gate_passes_already"]),
+        ("default = \"false\"", 0, &[]),
+        ("default = \"sleep 60\"\nbaseline_timeout = \"1s\"", 0, &["gate_slow"]),
+    ] {
+        let config = project.read(".ralph.toml");
+        project.set("gate", settings);
+        let found = project.ralph(&["plan", "check", "--json"]).expect_code(code).json();
+        let found = found["findings"].as_array().unwrap().iter().map(|one| one["check"].as_str().unwrap());
+        assert_eq!(found.collect::<Vec<_>>(), checks, "{settings}");
+        project.write(".ralph.toml", &config);
+    }
+}
+
+#[test]
+fn old_names_of_settings_are_told_where_they_are_used() {
+    let mut project = Project::new();
+    project.agent(DONE);
+    project.set("gate", "precheck = false");
+    project.set_env("RALPH_SET_GATE_RETRIES", "2");
+    project.add(&["A", "--key", "a", "--verify", "true"]);
+    let run = project.ok(&["run"]);
+    let doctor = project.ralph(&["doctor"]).stdout;
+    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in [
+        "[gate] precheck is now called baseline; the old name works for one release",
+        "ralph config set gate.baseline off",
+        "RALPH_SET_GATE_RETRIES: [gate] retries is now called rerun",
+        "set RALPH_SET_GATE_RERUN instead of RALPH_SET_GATE_RETRIES",
+    ] {
+        for text in [&run.stdout, &doctor] {
+            assert!(in_one_line(text).contains(told), "{told}: {text}");
+        }
+    }
+    assert_eq!(verification(&project, "a")["baseline"], json!("unknown"), "they work");
+    project.ok(&["config", "set", "gate.baseline", "off"]);
+    let run = project.ok(&["run"]).stdout;
+    assert!(!run.contains("precheck"), "{run}");
+}
