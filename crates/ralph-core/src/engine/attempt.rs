@@ -186,7 +186,10 @@ impl Run<'_> {
         let (mut git, misplaced) = self.tree.after_agent(run, &begun.tree)?;
         let put_back = match misplaced {
             Some(_) => Ok(None),
-            None => self.protection.put_back(run, self.tree.git.as_ref(), claimed)?,
+            None => {
+                let moments = begun.tree.snapshot.as_ref().zip(self.tree.after_agent.as_ref());
+                self.protection.put_back(run, self.tree.git.as_ref(), claimed, moments)?
+            }
         };
         let (tampering, fault) = match put_back {
             Ok(tampering) => (tampering, None),
@@ -202,7 +205,11 @@ impl Run<'_> {
             None if let Some(why) = fault => (Some(GateResult::NotStarted(why)), None),
             None => {
                 let (page, before) = (&mut self.state_md, &ready.baselines);
-                self.gates.run_after_agent(run, page, claimed, &session, before)?
+                let ran = self.gates.run_after_agent(run, page, claimed, &session, before)?;
+                if ran.0.is_some() || ran.1.is_some() {
+                    self.tree.disown_gate_changes(run, &claimed.task.id)?;
+                }
+                ran
             }
         };
         let patch = match claims_done(&session) || gave_no_signal(&session) {

@@ -7,7 +7,7 @@ use super::run_context::RunContext;
 use super::run_end::{Result, StopRun};
 use crate::evidence::Tampering;
 use crate::gate::{Patterns, ProtectedFiles, Protection, list_files};
-use crate::git::Git;
+use crate::git::{Git, Snapshot};
 use crate::model::{Status, Task, TaskId};
 use crate::project::RALPH_DIR;
 use crate::store::{Claimed, Store, StoreError};
@@ -73,13 +73,14 @@ impl FileProtection {
         Ok(run.store.keep_protected(&task.id, &work_dir, &self.kept)?)
     }
 
-    /// After the agent: puts back what it changed of the protected files, and remembers which files it made. The inner error is
-    /// why that cannot be done.
+    /// After the agent: puts back what it changed of the protected files, on disk and in git's index, and remembers which files
+    /// it made. `moments` are the tree before the attempt and after it. The inner error is why that cannot be done.
     pub(super) fn put_back(
         &mut self,
         run: &mut RunContext<'_>,
         git: Option<&Git>,
         claimed: &Claimed,
+        moments: Option<(&Snapshot, &Snapshot)>,
     ) -> Result<Result<Option<Tampering>, String>> {
         let id = &claimed.task.id;
         if self.rules.is_empty() {
@@ -90,6 +91,12 @@ impl FileProtection {
         let done = put_back(run, id, &attempt, &self.kept);
         if done.is_err() {
             return Ok(done);
+        }
+        if let (Some(git), Some((before, after))) = (git, moments)
+            // A repository without a commit, or in the middle of a merge, stays as it is.
+            && git.unstage(self.kept.0.keys(), before, after).is_ok_and(|any| any)
+        {
+            run.files_may_have_changed();
         }
         let paths = listed(run, git, &self.rules);
         let now = ProtectedFiles::paths(run.work_tree, &self.rules, &paths).into_iter();

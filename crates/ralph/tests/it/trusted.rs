@@ -137,6 +137,53 @@ fn what_only_a_gate_left_behind_is_not_committed() {
 }
 
 #[test]
+fn what_a_gate_changes_is_nobodys_unless_the_attempt_changed_it_too() {
+    // What the gate does beside looking for work.txt, whether the agent commits itself, what the commits have.
+    for (gate, own_commit, files, work) in [
+        ("echo x >> made.log; echo x >> tracked.txt", false, "work.txt\n", "work\n"),
+        ("echo x >> made.log; echo x >> tracked.txt", true, "work.txt\n", "work\n"),
+        // It formats what the attempt wrote.
+        ("test ! -f work.txt || echo formatted >> work.txt", false, "work.txt\n", "work\nformatted\n"),
+    ] {
+        let commit = if own_commit { "git add work.txt; git commit -qm own;" } else { "" };
+        let project =
+            committing(&[("tracked.txt", "1\n")], &format!("echo work > work.txt; {commit} {DONE}"));
+        project.add(&["A", "--key", "a", "--verify", &format!("{gate}; test -f work.txt")]);
+        project.ok(&["run"]);
+        assert_eq!(project.git(&["diff", "--name-only", "HEAD~1", "HEAD"]), files, "{gate} {own_commit}");
+        assert_eq!(project.git(&["show", "HEAD:work.txt"]), work);
+        assert_eq!(project.history()[0]["files_changed"], json!(["work.txt"]));
+    }
+    // What it left after an attempt that failed is not taken for that attempt's work either.
+    let project = committing(&[], &format!("echo x >> work.txt; {DONE}"));
+    let gate = "echo x >> made.log; test $(wc -l < work.txt) -ge 2";
+    project.add(&["A", "--key", "a", "--verify", gate]);
+    project.ok(&["run"]);
+    assert_eq!(project.history().len(), 2);
+    assert_eq!(project.git(&["show", "--format=", "--name-only", "HEAD"]), "work.txt\n");
+}
+
+#[test]
+fn the_commit_has_the_protected_versions_whatever_was_staged_or_committed() {
+    const CHECK: &str = "test -f work.txt\n";
+    for tamper in [
+        "git mv tests/check.sh tests/renamed.sh",
+        "git rm -q tests/check.sh",
+        "git rm -q --cached tests/check.sh",
+        "echo true > tests/check.sh; git add -A",
+        "git rm -q tests/check.sh; git add -A; git commit -qm own",
+        "mv tests away; ln -s away tests; echo true > away/check.sh; git add -A",
+    ] {
+        let agent = format!("echo x > work.txt; {tamper}; {DONE}");
+        let project = committing(&[("tests/check.sh", CHECK)], &agent);
+        project.add(&["A", "--key", "a", "--verify", "sh tests/check.sh"]);
+        project.ok(&["run"]);
+        assert_eq!(project.git(&["show", "HEAD:tests/check.sh"]), CHECK, "{tamper}");
+        assert_eq!(project.git(&["status", "--porcelain"]), "", "{tamper}");
+    }
+}
+
+#[test]
 fn plan_check_runs_the_default_gate_within_the_time_for_baselines() {
     let project = repository(&[], DONE);
     project.add(&["Write it", "--key", "a", "--files", "a.txt"]);
