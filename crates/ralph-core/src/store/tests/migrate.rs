@@ -16,6 +16,7 @@ use crate::store::{Scope, Store, StoreError};
 fn file_of_version(path: &Path, version: usize, fill: &str) -> Connection {
     let conn = Connection::open(path).unwrap();
     conn.pragma_update(None, "foreign_keys", "OFF").unwrap();
+    conn.pragma_update(None, "legacy_alter_table", "ON").unwrap();
     for step in STEPS.iter().take(version) {
         conn.execute_batch(step).unwrap();
     }
