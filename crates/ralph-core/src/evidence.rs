@@ -62,6 +62,16 @@ impl Tampering {
         self.files.iter().map(ToString::to_string).collect()
     }
 
+    /// With further files, each once.
+    pub fn add(known: &mut Option<Self>, more: Self) {
+        let known = known.get_or_insert(Self { files: Vec::new(), aside: more.aside });
+        for file in more.files {
+            if known.files.iter().all(|one| one.path != file.path) {
+                known.files.push(file);
+            }
+        }
+    }
+
     /// How a person allows it.
     pub fn permission(&self, task: &str) -> String {
         let plain = |path: &&str| path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::fix_tasks::SAID;
+use super::protection::FileProtection;
 use super::readiness::told_gate_fix;
 use super::run_context::{RunContext, shown_command};
 use super::run_end::{Result, millis};
@@ -14,10 +15,14 @@ use super::work_tree::WorkTree;
 use crate::decide::{baseline_of, claims_done, compared, gave_no_signal};
 use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};
-use crate::evidence::{Evidence, GateResult, Session};
+use crate::evidence::{Evidence, GateResult, Session, Tampering};
 use crate::gate::{self, Gate, GateProgress};
 use crate::model::{Baseline, BaselineRun, GateOf, GateOutcome, GateRecord, Task};
 use crate::store::{Claimed, Store, StoreError};
+use crate::text::few;
+
+/// How many files a gate's end names.
+const NAMED_FILES: usize = 5;
 
 #[derive(Default)]
 pub(super) struct Gates {
@@ -35,7 +40,7 @@ impl Gates {
         state_md: &mut StateMd,
         claimed: &Claimed,
         session: &Session,
-        baselines: &Baselines,
+        before: &Before<'_>,
     ) -> Result<(Option<GateResult>, Option<GateResult>)> {
         if !claims_done(session) && !gave_no_signal(session) {
             return Ok((None, None));
@@ -43,7 +48,7 @@ impl Gates {
         let settings = &run.settings.gate;
         let (main, always) = (settings.main(&claimed.task), settings.always(&claimed.task));
         let main = match main {
-            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, baselines)?),
+            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, before)?),
             None => None,
         };
         let is_open = main.as_ref().is_none_or(|main| {
@@ -51,7 +56,7 @@ impl Gates {
             main.record().is_some_and(|record| good(record.outcome))
         });
         let always = match always.filter(|_| is_open) {
-            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, baselines)?),
+            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, before)?),
             None => None,
         };
         Ok((main, always))
@@ -63,10 +68,10 @@ impl Gates {
         state_md: &mut StateMd,
         claimed: &Claimed,
         gate: &TaskGate,
-        baselines: &Baselines,
+        before: &Before<'_>,
     ) -> Result<GateResult> {
-        let timeout = run.settings.gate.timeout;
-        let record = match run.run_gate(claimed, gate, Purpose::Verdict(timeout), Some(state_md))? {
+        let purpose = Purpose::Verdict(run.settings.gate.timeout, Some(before.protection));
+        let record = match run.run_gate(claimed, gate, purpose, Some(state_md))? {
             GateResult::Ran(record) => record,
             not_run => return Ok(not_run),
         };
@@ -74,7 +79,7 @@ impl Gates {
             GateOf::Always => record,
             GateOf::Task | GateOf::Default => failed_differently_if_fixed(run, claimed, record)?,
         };
-        Ok(GateResult::Ran(compared(record, baselines.of(gate.of))))
+        Ok(GateResult::Ran(compared(record, before.baselines.of(gate.of))))
     }
 
     /// What the gates of a task say before its work. They are run before its first attempt, and a gate that was changed before
@@ -271,12 +276,19 @@ impl Baselines {
     }
 }
 
+/// What is known from before the attempt that gates judge.
+pub(super) struct Before<'b> {
+    pub baselines: &'b Baselines,
+    pub protection: &'b FileProtection,
+}
+
 /// What a gate is run for, and for how long it may run.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Purpose {
+pub(super) enum Purpose<'p> {
     /// To see what it says without the work.
     Baseline(Duration),
-    Verdict(Duration),
+    /// With the files that must stay as they are meanwhile: the gate runs what the attempt wrote.
+    Verdict(Duration, Option<&'p FileProtection>),
 }
 
 /// A fix task has done its work when its original's gate fails in another way than before.
@@ -331,14 +343,15 @@ impl RunContext<'_> {
         &mut self,
         claimed: &Claimed,
         gate: &TaskGate,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         mut state_md: Option<&mut StateMd>,
     ) -> Result<GateResult> {
         let TaskGate { of, command } = gate;
-        let (timeout, rerun, baseline) = match purpose {
-            Purpose::Baseline(timeout) => (timeout, 0, true),
-            Purpose::Verdict(timeout) => (timeout, self.settings.gate.rerun, false),
+        let (timeout, rerun, baseline, protection) = match purpose {
+            Purpose::Baseline(timeout) => (timeout, 0, true, None),
+            Purpose::Verdict(timeout, protection) => (timeout, self.settings.gate.rerun, false, protection),
         };
+        let mut changed: Option<Tampering> = None;
         let gate = Gate {
             command,
             dir: self.work_tree,
@@ -362,6 +375,9 @@ impl RunContext<'_> {
                 state_md.iter_mut().for_each(|page| page.show_attempt(self));
             }
             GateProgress::Started { run } => {
+                if let Some(protection) = protection.filter(|_| run > 1) {
+                    protection.restore(self, &claimed.task.id, &mut changed);
+                }
                 self.show(EventKind::GateStarted {
                     task: task.clone(),
                     command: shown_command(command),
@@ -372,8 +388,19 @@ impl RunContext<'_> {
         let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut on_progress);
         self.return_guard(guard)?;
         let mut result = result.unwrap_or_else(|error| GateResult::NotStarted(error.to_string()));
+        if let Some(protection) = protection {
+            protection.restore(self, &claimed.task.id, &mut changed);
+        }
         if let GateResult::Ran(record) = &mut result {
             record.of = *of;
+            if let Some(changed) = changed {
+                let names: Vec<String> = changed.files.iter().map(ToString::to_string).collect();
+                record.outcome = GateOutcome::Failed;
+                record.ended = format!("does not count: {} while it ran", few(&names, NAMED_FILES));
+                record.flaky = false;
+                record.flaky_tests.clear();
+                Tampering::add(&mut self.gate_tampering, changed);
+            }
             // Stored at once: should this process die before the attempt is recorded, the gate's word is known.
             self.tell(EventKind::GateFinished {
                 task,

@@ -33,7 +33,7 @@ impl Run<'_> {
         let task = TaskRef::from(&claimed.task);
         let own = claimed.task.verify.clone().filter(|_| run.settings.gate.enabled);
         let own = own.map(|command| TaskGate { of: GateOf::Task, command });
-        let purpose = GatePurpose::Verdict(run.settings.gate.timeout);
+        let purpose = GatePurpose::Verdict(run.settings.gate.timeout, None);
         let gate = match &own {
             None => None,
             Some(gate) => match run.run_gate(claimed, gate, purpose, None)? {

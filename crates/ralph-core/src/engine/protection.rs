@@ -105,8 +105,28 @@ impl FileProtection {
             let owner = run.store.work_owner(id)?;
             run.store.note_made_files(&owner, &made)?;
         }
-        run.store.forget_protected(id)?;
         Ok(done)
+    }
+
+    /// While gates run what the attempt wrote, and after: puts back what changes meanwhile, and adds the scripts that the gates
+    /// execute to `changed`. What else changes may be the gates' own doing.
+    pub(super) fn restore(&self, run: &mut RunContext<'_>, task: &TaskId, changed: &mut Option<Tampering>) {
+        if let Ok(Some(Tampering { mut files, aside })) = put_back(run, task, "gate", &self.kept) {
+            files.retain(|file| {
+                !self.rules.covers(&file.path) || self.rules.executed().any(|one| *one == file.path)
+            });
+            if !files.is_empty() {
+                Tampering::add(changed, Tampering { files, aside });
+            }
+        }
+    }
+
+    /// After the gates: nothing is left to put back, should this run be killed.
+    pub(super) fn end(&self, run: &mut RunContext<'_>, task: &TaskId) -> Result {
+        if self.rules.is_empty() {
+            return Ok(());
+        }
+        Ok(run.store.forget_protected(task)?)
     }
 
     /// Puts back scripts of the task's gate that attempts on other tasks removed: it could else be given another judge.

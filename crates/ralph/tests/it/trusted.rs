@@ -184,6 +184,44 @@ fn the_commit_has_the_protected_versions_whatever_was_staged_or_committed() {
 }
 
 #[test]
+fn a_script_that_changes_while_its_gate_runs_is_no_judge() {
+    const CHECK: &str = "sh work.sh || exit 1\ntest -f right.txt\n";
+    let agent = format!("cat \"$RALPH_PROJECT/trick\" > work.sh; {DONE}");
+    for (trick, always) in [
+        // What failed would pass when it is run again.
+        ("echo exit 0 > tests/check.sh; exit 1", false),
+        // The shell goes on reading in the new text.
+        ("printf 'exit 0\\nexit 0\\nexit 0\\nexit 0\\nexit 0\\n' > tests/check.sh", false),
+        // The task's gate silences the project's.
+        ("echo exit 0 > tests/all.sh", true),
+    ] {
+        let project = committing(&[("tests/check.sh", CHECK), ("tests/all.sh", CHECK)], &agent);
+        project.write(".ralph/trick", trick);
+        project.write("agent.sh", &project.read("agent.sh").replace("/trick", "/.ralph/trick"));
+        let verify = if always { "sh work.sh" } else { "sh tests/check.sh" };
+        project.set("gate", if always { "always = \"sh tests/all.sh\"" } else { "" });
+        project.git(&["commit", "-qam", "settings"]);
+        project.add(&["A", "--key", "a", "--verify", verify]);
+        let run = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
+        let last = project.history().pop().unwrap();
+        assert_eq!((&last["outcome"], &last["error_type"]), (&json!("failed"), &json!("tampered")), "{last}");
+        let script = if always { "tests/all.sh" } else { "tests/check.sh" };
+        assert_eq!(last["verification"]["protected"], json!([script]), "{trick}");
+        let told = format!("does not count: {script} (changed) while it ran");
+        assert!(last["message"].as_str().unwrap().contains(&told), "{last} {}", run.stdout);
+        assert_eq!(project.read(script), CHECK, "{trick}");
+    }
+    // A gate may write what a pattern protects; that is put back and held against nobody.
+    let project = committing(&[("tests/golden.txt", "1\n")], &format!("touch work.txt; {DONE}"));
+    project.set("gate", "protect = [\"tests/**\"]");
+    project.git(&["commit", "-qam", "settings"]);
+    project.add(&["A", "--key", "a", "--verify", "echo x >> tests/golden.txt; test -f work.txt"]);
+    project.ok(&["run"]);
+    assert_eq!(verification(&project, "a")["protected"], json!([]));
+    assert_eq!(project.git(&["show", "--format=", "--name-only", "HEAD"]), "work.txt\n");
+}
+
+#[test]
 fn plan_check_runs_the_default_gate_within_the_time_for_baselines() {
     let project = repository(&[], DONE);
     project.add(&["Write it", "--key", "a", "--files", "a.txt"]);
