@@ -212,7 +212,11 @@ impl Bench {
                 }
                 text
             };
-            let visible = [(1, random.u64(1..90)), (3, random.u64(1..90)), (7, random.u64(1..90))];
+            let mut visible = [(1, random.u64(1..90)), (3, random.u64(1..90)), (7, random.u64(1..90))];
+            // Half of the task answers 0 here, which must be wrong: the visible test is to tell it from the whole.
+            if answer(7, visible[2].1) == 0 {
+                visible[2].1 += 1;
+            }
             let mut hidden = visible.to_vec();
             hidden.extend((0..8).map(|_| (random.u64(0..40), random.u64(0..40))));
             let known: String =

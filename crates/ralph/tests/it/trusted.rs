@@ -221,6 +221,162 @@ fn a_script_that_changes_while_its_gate_runs_is_no_judge() {
     assert_eq!(project.git(&["show", "--format=", "--name-only", "HEAD"]), "work.txt\n");
 }
 
+/// A real test runner, and a project whose one test fails from the beginning while the other passes.
+struct Runner {
+    gate: String,
+    /// What is tested, its right text and one that fails.
+    source: &'static str,
+    right: &'static str,
+    wrong: &'static str,
+    /// The tests as they are, mended, and with the good one skipped.
+    tests: &'static str,
+    failing: &'static str,
+    mended: &'static str,
+    skipped: &'static str,
+    /// A further file with a test.
+    more: (&'static str, &'static str),
+    others: &'static [(&'static str, &'static str)],
+}
+
+/// Everything that a gate shows, in one project, from the first task to the last.
+fn every_feature(runner: &Runner, mut project: Project) {
+    let Runner { source, tests, more, .. } = runner;
+    let home = std::env::var("HOME").unwrap();
+    for (name, default) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        let value = std::env::var(name).unwrap_or_else(|_| format!("{home}/{default}"));
+        project.set_env(name, &value);
+    }
+    for (name, text) in [
+        ("wrong", runner.wrong),
+        ("right", runner.right),
+        ("mended", runner.mended),
+        ("skipped", runner.skipped),
+        ("more", more.1),
+    ] {
+        project.write(&format!(".ralph/texts/{name}"), text);
+    }
+    project.write(
+        "agent.sh",
+        &format!(
+            "cat > .ralph/prompt-$RALPH_TASK_KEY; t=.ralph/texts
+             case $RALPH_TASK_KEY in
+               breaks) if [ -e .ralph/once ]; then cp $t/right {source}; else touch .ralph/once; cp $t/wrong {source}; fi;;
+               tampers) cp $t/skipped {tests};;
+               mends) cp $t/mended {tests};;
+               adds) cp $t/more {};;
+               skips) cp $t/skipped {tests};;
+             esac; touch $RALPH_TASK_KEY.txt; {DONE}",
+            more.0
+        ),
+    );
+    let gate = serde_json::to_string(&runner.gate).unwrap();
+    project.set("gate", &format!("always = {gate}\nprotect = [\"tests/**\"]\nbaseline_timeout = 600"));
+    project.git(&["commit", "-qam", "settings"]);
+    let add = |key: &str, verify: &str, more: &[&str]| {
+        project.add(&[&[key, "--key", key, "--verify", verify], more].concat());
+    };
+    add("breaks", "test -f breaks.txt", &[]);
+    add("tampers", "test -f tampers.txt", &[]);
+    add("mends", &runner.gate, &["--may-change", "tests/**"]);
+    add("adds", &runner.gate, &[]);
+    add("same", &runner.gate, &[]);
+    add("skips", &runner.gate, &["--may-change", "tests/**"]);
+    let run = project.ok(&["run"]);
+    assert!(run.stdout.contains("6 of 6 done (4 verified, 2 already green)"), "{}", run.stdout);
+    let history = project.history();
+    let broke = &history[0];
+    assert_eq!((&broke["key"], &broke["error_type"]), (&json!("breaks"), &json!("test_failure")));
+    let always = &broke["verification"]["gates"][1];
+    let names = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    let (regressions, known) = (names(&always["regressions"]), names(&always["baseline"]["failing"]));
+    assert_eq!((regressions.len(), known.len()), (1, 1), "{always}");
+    assert!(regressions[0].contains("two") && known[0].contains("old"), "{always}");
+    let prompt = project.read(".ralph/prompt-breaks");
+    assert!(prompt.contains("Tests That Failed Before") && prompt.contains(&known[0]), "{prompt}");
+    for (key, expected, protected) in [
+        ("breaks", ("gate", "red", false), json!([])),
+        ("tampers", ("gate", "red", false), json!([tests])),
+        ("mends", ("gate", "red", false), json!([])),
+        ("adds", ("gate", "green", false), json!([])),
+        ("same", ("gate", "green", true), json!([])),
+        ("skips", ("gate", "green", true), json!([])),
+    ] {
+        let verification = verification(&project, key);
+        assert_eq!(brief(&verification), expected, "{key}");
+        assert_eq!(verification["protected"], protected, "{key}");
+        let is_weaker = key == "skips";
+        assert_eq!(verification["weakened"] != json!([]), is_weaker, "{key}: {verification}");
+    }
+    let adds = &verification(&project, "adds")["gates"][0];
+    assert_eq!(
+        (&adds["baseline"]["tests"]["passed"], &adds["tests"]["passed"]),
+        (&json!(2), &json!(3)),
+        "{adds}"
+    );
+    assert!(project.read(runner.tests).contains("skip") || project.read(runner.tests).contains("ignore"));
+}
+
+#[test]
+fn pytest_shows_every_feature() {
+    let runner = Runner {
+        gate: format!("{} tests", pytest()),
+        source: "m.py",
+        right: "def two():\n    return 2\n",
+        wrong: "def two():\n    return 3\n",
+        tests: "tests/test_m.py",
+        failing: "from m import two\n\ndef test_old():\n    assert False\n\ndef test_two():\n    assert two() == 2\n",
+        mended: "from m import two\n\ndef test_old():\n    assert True\n\ndef test_two():\n    assert two() == 2\n",
+        skipped: "import pytest\nfrom m import two\n\ndef test_old():\n    assert True\n\n@pytest.mark.skip\ndef test_two():\n    assert two() == 2\n",
+        more: ("tests/test_more.py", "def test_more():\n    assert True\n"),
+        others: &[("conftest.py", "")],
+    };
+    every_feature(&runner, of_runner(&runner));
+}
+
+#[test]
+fn cargo_test_shows_every_feature() {
+    let runner = Runner {
+        gate: "cargo test --offline".into(),
+        source: "src/lib.rs",
+        right: "pub fn two() -> i32 {\n    2\n}\n",
+        wrong: "pub fn two() -> i32 {\n    3\n}\n",
+        tests: "tests/m.rs",
+        failing: "#[test]\nfn old() {\n    assert!(false);\n}\n\n#[test]\nfn two() {\n    assert_eq!(small::two(), 2);\n}\n",
+        mended: "#[test]\nfn old() {\n    assert!(true);\n}\n\n#[test]\nfn two() {\n    assert_eq!(small::two(), 2);\n}\n",
+        skipped: "#[test]\nfn old() {\n    assert!(true);\n}\n\n#[test]\n#[ignore]\nfn two() {\n    assert_eq!(small::two(), 2);\n}\n",
+        more: ("tests/more.rs", "#[test]\nfn more() {}\n"),
+        others: &[(
+            "Cargo.toml",
+            "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
+        )],
+    };
+    every_feature(&runner, of_runner(&runner));
+}
+
+#[test]
+fn node_shows_every_feature() {
+    let runner = Runner {
+        gate: "node --test tests/*.test.js".into(),
+        source: "m.js",
+        right: "exports.two = () => 2;\n",
+        wrong: "exports.two = () => 3;\n",
+        tests: "tests/m.test.js",
+        failing: "const test = require('node:test');\nconst assert = require('assert');\ntest('old', () => assert(false));\ntest('two', () => assert.equal(require('../m.js').two(), 2));\n",
+        mended: "const test = require('node:test');\nconst assert = require('assert');\ntest('old', () => assert(true));\ntest('two', () => assert.equal(require('../m.js').two(), 2));\n",
+        skipped: "const test = require('node:test');\nconst assert = require('assert');\ntest('old', () => assert(true));\ntest.skip('two', () => assert.equal(require('../m.js').two(), 2));\n",
+        more: ("tests/more.test.js", "require('node:test')('more', () => {});\n"),
+        others: &[],
+    };
+    every_feature(&runner, of_runner(&runner));
+}
+
+fn of_runner(runner: &Runner) -> Project {
+    let files = [(runner.source, runner.right), (runner.tests, runner.failing)];
+    repository(&[&files, runner.others].concat(), DONE)
+}
+
 #[test]
 fn plan_check_runs_the_default_gate_within_the_time_for_baselines() {
     let project = repository(&[], DONE);
