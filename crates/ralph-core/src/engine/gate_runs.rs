@@ -19,7 +19,7 @@ use crate::evidence::{Evidence, GateResult, Session, Tampering};
 use crate::gate::{self, Gate, GateProgress};
 use crate::model::{Baseline, BaselineRun, GateOf, GateOutcome, GateRecord, Task};
 use crate::store::{Claimed, Store, StoreError};
-use crate::text::few;
+use crate::text::{code_line, few};
 
 /// How many files a gate's end names.
 const NAMED_FILES: usize = 5;
@@ -75,11 +75,14 @@ impl Gates {
             GateResult::Ran(record) => record,
             not_run => return Ok(not_run),
         };
+        // A gate whose script changed while it ran says nothing in anybody's favor.
+        let is_void = run.gate_tampering.is_some();
         let record = match gate.of {
-            GateOf::Always => record,
-            GateOf::Task | GateOf::Default => failed_differently_if_fixed(run, claimed, record)?,
+            GateOf::Task | GateOf::Default if !is_void => failed_differently_if_fixed(run, claimed, record)?,
+            GateOf::Task | GateOf::Default | GateOf::Always => record,
         };
-        Ok(GateResult::Ran(compared(record, before.baselines.of(gate.of))))
+        let record = compared(record, before.baselines.of(gate.of));
+        Ok(GateResult::Ran(GateRecord { excused: record.excused && !is_void, ..record }))
     }
 
     /// What the gates of a task say before its work. They are run before its first attempt, and a gate that was changed before
@@ -394,9 +397,10 @@ impl RunContext<'_> {
         if let GateResult::Ran(record) = &mut result {
             record.of = *of;
             if let Some(changed) = changed {
-                let names: Vec<String> = changed.files.iter().map(ToString::to_string).collect();
+                let names: Vec<String> =
+                    changed.files.iter().map(|file| code_line(&file.path, 200)).collect();
                 record.outcome = GateOutcome::Failed;
-                record.ended = format!("does not count: {} while it ran", few(&names, NAMED_FILES));
+                record.ended = format!("does not count: {} changed while it ran", few(&names, NAMED_FILES));
                 record.flaky = false;
                 record.flaky_tests.clear();
                 Tampering::add(&mut self.gate_tampering, changed);
