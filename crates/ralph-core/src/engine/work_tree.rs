@@ -217,10 +217,9 @@ impl WorkTree {
         let Some(after_agent) = self.after_agent.take() else { return Ok(()) };
         let Some(before) = self.before_task.get(&owner).cloned() else { return Ok(()) };
         let (Some(now), Some(git)) = (self.current(run)?, self.git.as_ref()) else { return Ok(()) };
-        match git.with_changes_of_others(&before, &after_agent, &now) {
-            Ok(before) => _ = self.before_task.insert(owner, before),
-            // Its commit will fail for the same reason, and tell.
-            Err(_) => {}
+        // Where git cannot tell, the commit will fail for the same reason.
+        if let Ok(before) = git.with_changes_of_others(&before, &after_agent, &now) {
+            self.before_task.insert(owner, before);
         }
         Ok(())
     }
