@@ -326,11 +326,11 @@ fn interval(part: u32, whole: u32) -> (f64, f64) {
 }
 
 fn share(part: u32, whole: u32) -> String {
+    if whole == 0 {
+        return "–".to_owned();
+    }
     let (low, high) = interval(part, whole);
-    format!(
-        "{part} of {whole} ({:.0}%, {low:.0} to {high:.0})",
-        100.0 * f64::from(part) / f64::from(whole.max(1))
-    )
+    format!("{part} of {whole} ({:.0}%, {low:.0} to {high:.0})", 100.0 * f64::from(part) / f64::from(whole))
 }
 
 /// How often classes with this property are reported as done and are not, of how many tasks.
