@@ -212,7 +212,8 @@ fn of_ralph(evidence: &Evidence, verdict: &Verdict, said: &Diagnosis) -> ReportR
     } else if let Some(gate) = evidence.check() {
         row.relevant_files = gate.diagnosis.files();
         row.why_it_failed = gate_error(gate, verdict);
-        row.error_category = Some("test_failure".into());
+        let is_tampered = verdict.error_type == Some(ErrorType::Tampered);
+        row.error_category = Some(if is_tampered { "tampered" } else { "test_failure" }.into());
         row.stack_trace_snippet = shown_output(gate);
     } else if let Some(line) = &said.error_line {
         row.relevant_files = said.files();

@@ -217,7 +217,11 @@ fn with_tampering(verdict: Verdict, evidence: &Evidence) -> Verdict {
         Some(message) => format!("{message}; {put_back}"),
         None => put_back,
     };
-    Verdict { message: Some(message), ..verdict }
+    let error_type = match verdict.error_type {
+        Some(ErrorType::TestFailure) => Some(ErrorType::Tampered),
+        other => other,
+    };
+    Verdict { message: Some(message), error_type, ..verdict }
 }
 
 fn told(gate: &GateRecord) -> String {
@@ -226,7 +230,17 @@ fn told(gate: &GateRecord) -> String {
         [] => String::new(),
         tests => format!("; failing now and not before: {}", few(tests, NAMED_TESTS)),
     };
-    format!("{whose} `{}` {}{regressions}", gate.command, gate.ended)
+    format!("{whose} `{}` {}{regressions}{}", gate.command, gate.ended, known_failures(gate))
+}
+
+/// The tests of a task's own gate that failed before the task, too. Those of the project's are held against nobody.
+fn known_failures(gate: &GateRecord) -> String {
+    let is_known = |test: &&String| gate.of != GateOf::Always && gate.baseline.failing.contains(test);
+    let known: Vec<String> = gate.diagnosis.failing().iter().filter(is_known).cloned().collect();
+    match known.as_slice() {
+        [] => String::new(),
+        tests => format!("; failing before the task, too: {}", few(tests, NAMED_TESTS)),
+    }
 }
 
 /// The verdict on a parent whose children are done and whose own gate did not pass.

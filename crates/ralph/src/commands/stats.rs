@@ -83,6 +83,7 @@ fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Va
         "expected": expected,
         "flaky_gates": stats.flaky_gates.iter().map(with_rate).collect::<Vec<_>>(),
         "flaky_tests": stats.flaky_tests.iter().map(with_rate).collect::<Vec<_>>(),
+        "reviews": stats.reviews,
     })
 }
 
@@ -153,6 +154,22 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
             errors.row([name, of.failures.to_string(), of.tasks.to_string()]);
         }
         part("By error", &errors);
+    }
+    if !stats.reviews.is_empty() {
+        let mut reviews = Table::new(["", "REVIEWS", "ACCEPTED", "REJECTED", "COST", "MEAN TIME"]);
+        for of in &stats.reviews {
+            let name = format::agent_and_model(Some(&of.agent), Some(&of.model)).unwrap_or_default();
+            let mean = of.duration_ms.checked_div(of.reviews).map(Duration::from_millis);
+            reviews.row([
+                one_line(&name, 60),
+                of.reviews.to_string(),
+                of.accepted.to_string(),
+                of.rejected.to_string(),
+                format::cost_at_least(of.cost_usd, of.cost_estimated, of.without_cost),
+                mean.map(format::duration).unwrap_or_default(),
+            ]);
+        }
+        part("Reviews", &reviews);
     }
     for (title, heading, flaky) in
         [("Flaky gates", "GATE", &stats.flaky_gates), ("Flaky tests", "TEST", &stats.flaky_tests)]

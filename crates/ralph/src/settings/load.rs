@@ -48,9 +48,11 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
             };
             let written = renamed.map_or(key, |renamed| renamed.old);
             let source = Source::File { line: line(table, written) };
+            let noted = renamed.map(|renamed| (source.clone(), renamed));
             text_of(kind, item)
                 .and_then(|text| setting.read(renamed.map_or(&text, |renamed| renamed.value(&text)), source))
                 .map_err(|why| CommandError::usage(format_args!("{name}: [{section}] {key}: {why}")))?;
+            settings.old_names.extend(noted);
         }
     }
     Ok(())
@@ -142,12 +144,15 @@ fn read_agents(
     Ok(())
 }
 
+/// How a setting is named in the environment.
+pub(super) fn variable(section: &str, name: &str) -> String {
+    format!("{PREFIX}{}_{}", section.to_uppercase(), name.to_uppercase())
+}
+
 pub(super) fn read_environment(
     settings: &mut Settings,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<(), CommandError> {
-    let variable =
-        |section: &str, name: &str| format!("{PREFIX}{}_{}", section.to_uppercase(), name.to_uppercase());
     for (name, value) in environment {
         // Other programs' variables may be anything.
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
@@ -162,9 +167,11 @@ pub(super) fn read_environment(
             let message = format!("unknown environment variable {name}");
             return Err(suggest(message, name, names.iter().map(String::as_str)));
         };
+        let source = Source::Environment(name.to_owned());
         setting
-            .read(renamed.map_or(text, |renamed| renamed.value(text)), Source::Environment(name.to_owned()))
+            .read(renamed.map_or(text, |renamed| renamed.value(text)), source.clone())
             .map_err(|why| CommandError::usage(format_args!("{name}: {why}")))?;
+        settings.old_names.extend(renamed.map(|renamed| (source, renamed)));
     }
     Ok(())
 }
@@ -256,8 +263,26 @@ mod tests {
         assert_eq!((gate.default.as_deref(), *gate.rerun), (Some("make"), 3));
         assert_eq!(*gate.baseline, BaselineWhen::Off);
         let env = [("RALPH_SET_GATE_PRECHECK", "true"), ("RALPH_SET_GATE_VERIFY", "x")];
-        let gate = settings(old, &env).unwrap().gate;
+        let read = settings(old, &env).unwrap();
+        let gate = &read.gate;
         assert_eq!((gate.default.as_deref(), *gate.baseline), (Some("x"), BaselineWhen::First));
+        let notices = read.old_names();
+        let told: Vec<(&str, &str)> =
+            notices.iter().map(|(what, fix)| (what.as_str(), fix.as_str())).collect();
+        assert_eq!(told.len(), 5);
+        for expected in [
+            (
+                ".ralph.toml: [gate] retries is now called rerun; the old name works for one release",
+                "ralph config set gate.rerun 3",
+            ),
+            (
+                "RALPH_SET_GATE_PRECHECK: [gate] precheck is now called baseline; the old name works for one release",
+                "set RALPH_SET_GATE_BASELINE instead of RALPH_SET_GATE_PRECHECK",
+            ),
+        ] {
+            assert!(told.contains(&expected), "{told:?}");
+        }
+        assert_eq!(settings("[gate]\ndefault = 'make'", &[]).unwrap().old_names(), []);
         let both = settings("[gate]\nverify = 'a'\ndefault = 'b'", &[]).unwrap_err();
         assert!(both.contains("`verify` is the old name of `default`"), "{both}");
     }
