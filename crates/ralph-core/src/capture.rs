@@ -249,6 +249,7 @@ fn gate_error(gate: &GateRecord, verdict: &Verdict) -> String {
             let room = ERROR_CHARS.saturating_sub(said.chars().count());
             cut_words(&mask_secrets(&line), room).into_owned() + &said
         }
+        None if !gate.output_tail.trim().is_empty() => said.to_owned(),
         // What follows the end of the gate is another sentence.
         None => match said.split_once(&format!("` {}", gate.ended)) {
             Some((gate_name, rest)) => format!("{gate_name}` {} and printed nothing{rest}", gate.ended),

@@ -327,7 +327,7 @@ impl Choices {
         }
         if let Some(verify) = &self.verify {
             let comment = "   # the gate of every task that has none of its own";
-            lines.push(("gate", "verify", json!(verify), comment));
+            lines.push(("gate", "default", json!(verify), comment));
         }
         if self.commit {
             let comment = "   # commit the work of each finished task";
