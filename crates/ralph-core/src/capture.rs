@@ -132,7 +132,7 @@ fn changed(files: &[String]) -> String {
 /// The report of a counted attempt that was lost.
 pub fn lost_report() -> ReportRow {
     ReportRow {
-        why_it_failed: "Ralph crashed during this attempt, at least the third time in a row.".into(),
+        why_it_failed: "Ralph crashed during three attempts in a row.".into(),
         error_category: Some("unknown".into()),
         auto: true,
         ..ReportRow::default()

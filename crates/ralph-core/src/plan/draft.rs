@@ -247,7 +247,11 @@ mod tests {
             ("a.jsonl", "{\"title\":\"A\"}", Format::Lines),
             ("a.jsonl", "{\"title\":\"A\"}\n{\"title\":\"B\"}\n", Format::Lines),
             ("-", "{\"key\":\"a\",\"title\":\"A\"}\n{\"title\":\"B\"}\n", Format::Lines),
-            ("a.jsonl", "{\"id\":\"t-00000a\",\"key\":\"a\",\"title\":\"A\",\"status\":\"done\"}\n", Format::Lines),
+            (
+                "a.jsonl",
+                "{\"id\":\"t-00000a\",\"key\":\"a\",\"title\":\"A\",\"status\":\"done\"}\n",
+                Format::Lines,
+            ),
             ("a.jsonl", "{\"id\":\"b-1\",\"title\":\"A\",\"status\":\"open\"}\n", Format::Beads),
             ("prd.json", "{\n \"userStories\": []}", Format::Prd),
             ("prd.json", "{\"type\":\"prd\",\"userStories\":[]}", Format::Prd),

@@ -108,7 +108,15 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
         match line_of(line) {
             Err(error) => match error.to_string() {
                 unknown if unknown.starts_with("unknown field ") => problem(unknown),
-                error => problem(format!("expected an object such as {{\"key\":\"1.1\",\"title\":\"…\"}}: {error}")),
+                twice if twice.starts_with("duplicate field `after`") => {
+                    problem("`after` and `depends_on` mean the same: use one of them".to_owned());
+                }
+                text if text.ends_with(", expected a sequence") => {
+                    problem(text.replace("a sequence", "an array"))
+                }
+                error => problem(format!(
+                    "expected an object such as {{\"key\":\"1.1\",\"title\":\"…\"}}: {error}"
+                )),
             },
             Ok(Line::Ralph { version, .. }) if version > VERSION => problem(format!(
                 "format version {version} is newer than this Ralph, which supports {VERSION}"

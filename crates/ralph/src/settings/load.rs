@@ -58,7 +58,8 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
 /// A name that should be a section: `[[notify]]`, or a key that stands above the first section.
 fn not_a_section(file: &str, name: &str, item: &Item) -> CommandError {
     if sections().contains(&name) {
-        let written = if item.is_array_of_tables() { format!("[[{name}]]") } else { format!("`{name} = …`") };
+        let written =
+            if item.is_array_of_tables() { format!("[[{name}]]") } else { format!("`{name} = …`") };
         let message = format!("{file}: {written} is not allowed: `{name}` is a section");
         return CommandError::usage(message).hint(format_args!("write [{name}]"));
     }
@@ -289,14 +290,21 @@ mod tests {
     #[test]
     fn what_is_no_section_is_named_with_what_to_write() {
         for (text, message, hint) in [
-            ("[[notify]]\ncommand = 'x'\n", "[[notify]] is not allowed: `notify` is a section", "write [notify]"),
+            (
+                "[[notify]]\ncommand = 'x'\n",
+                "[[notify]] is not allowed: `notify` is a section",
+                "write [notify]",
+            ),
             ("notify = 'x'\n", "`notify = …` is not allowed: `notify` is a section", "write [notify]"),
             ("max_attempts = 3\n", "`max_attempts` stands outside a section", "write it under [run]"),
             ("gates = 3\n", "`gates` stands outside a section", "did you mean `gate`?"),
         ] {
             let mut settings = Settings::default();
             let error = read_file(&mut settings, ".ralph.toml", text).unwrap_err();
-            assert_eq!((error.message(), &error.hints()[0][..]), (&format!(".ralph.toml: {message}")[..], hint));
+            assert_eq!(
+                (error.message(), &error.hints()[0][..]),
+                (&format!(".ralph.toml: {message}")[..], hint)
+            );
         }
     }
 

@@ -308,7 +308,7 @@ fn run_head(title: &str, run: &RunFacts, page: &mut Page) {
     }
     let today = run.cost_today_usd.filter(|usd| *usd > 0.0);
     let today = today.map(|usd| format::cost(Some(usd), run.cost_today_estimated));
-    let lost = (run.lost_attempts > 0).then(|| format::counted(run.lost_attempts, "attempt"));
+    let lost = (run.crashed_attempts > 0).then(|| format::counted(run.crashed_attempts, "attempt"));
     let waited = (run.waits > 0).then(|| {
         let time = format::duration(Duration::from_millis(run.waited_ms));
         format!("{time} ({})", format::counted(run.waits, "wait"))
