@@ -439,7 +439,7 @@ fn already_green(tasks: &[&TaskRef], page: &mut Page) {
     page.more(tasks.len(), SHOWS_ALL);
     let name = first.name();
     let next = format!("ralph task edit {name} --verify CMD && ralph task done {name} --verify");
-    page.add(format_args!("  next: {}, with a gate that can fail", paint(CYAN, next)));
+    page.add(format_args!("  next: {}", paint(CYAN, next)));
 }
 
 /// What each task that a run finished rests on, where gates ran or a review was made.
