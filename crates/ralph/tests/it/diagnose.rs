@@ -164,4 +164,11 @@ fn out_04_a_timeout_says_after_how_long() {
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(why(&project, "a"), "timed out after 1 s");
     assert_eq!(project.history()[0]["message"], "timed out after 1 s");
+    // So does a gate, whatever it printed last.
+    let project = Project::new();
+    project.agent(DONE);
+    project.set("gate", "timeout = \"1s\"");
+    project.add(&["Thing", "--key", "a", "--verify", "echo begin; sleep 60"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert_eq!(why(&project, "a"), "the gate `echo begin; sleep 60` timed out after 1 s");
 }
