@@ -295,9 +295,12 @@ fn signalled_failure(evidence: &Evidence) -> Verdict {
     Verdict { error_type, ..plain(Outcome::Failed, &message) }
 }
 
-/// The last line of an agent's text that is neither a signal nor a fence.
+/// The last line of an agent's text that is neither a signal nor a fence nor JSON.
 fn last_line(text: &str) -> Option<String> {
-    let is_prose = |line: &&str| line.contains(char::is_alphanumeric) && !line.starts_with(['<', '`']);
+    let is_signal = |line: &str| {
+        line.starts_with(['<', '`', '{', '}', '[', ']', '"']) || line.contains("TASK_MODIFICATION_REQUEST")
+    };
+    let is_prose = |line: &&str| line.contains(char::is_alphanumeric) && !is_signal(line);
     // A line that reports an error is quoted as such.
     let line = text.lines().rev().map(str::trim).find(is_prose).filter(|line| !reports_error(line))?;
     Some(one_line(&mask_secrets(line), LAST_LINE_CHARS))
@@ -409,6 +412,11 @@ mod tests {
             ),
             ("export TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz", Some("export TOKEN=")),
             ("<task-failed>1.3</task-failed>\n---\n", None),
+            (
+                "Too large.\nTASK_MODIFICATION_REQUEST\n{\n\"proposedTasks\": [\n]\n}\n<task-failed>1.3</task-failed>",
+                Some("Too large."),
+            ),
+            ("TASK_MODIFICATION_REQUEST\n{\"type\": \"SPLIT_TASK\"}\n<task-failed>1.3</task-failed>", None),
         ] {
             let shown = last_line(text);
             assert!(

@@ -76,6 +76,8 @@ fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Va
         "by_task": tasks.collect::<Vec<_>>(),
         "by_error_category": stats.categories,
         "escalation": {
+            "first_attempt": with_sums(json!({}), &retries.first),
+            // The old name, for one release.
             "first_try": with_sums(json!({}), &retries.first),
             "same_model_again": with_sums(json!({}), &retries.same_model),
             "other_model": with_sums(json!({}), &retries.other_model),
@@ -150,7 +152,10 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
     if !stats.categories.is_empty() {
         let mut errors = Table::new(["ERROR", "FAILURES", "TASKS"]);
         for of in &stats.categories {
-            let name = one_line(&of.category, 60);
+            let name = match of.category.as_str() {
+                "no_sigil" => "ended without reporting a result".to_owned(),
+                category => one_line(category, 60),
+            };
             errors.row([name, of.failures.to_string(), of.tasks.to_string()]);
         }
         part("By error", &errors);

@@ -21,8 +21,7 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
     };
     for (section, item) in document.iter() {
         let Some(table) = item.as_table_like() else {
-            let message = format!("{name}: `{section}` is not a section");
-            return Err(suggest(message, section, sections()));
+            return Err(not_a_section(name, section, item));
         };
         if section == "agents" {
             read_agents(settings, name, table, &line)?;
@@ -56,6 +55,22 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
         }
     }
     Ok(())
+}
+
+/// A name that should be a section: `[[notify]]`, or a key that stands above the first section.
+fn not_a_section(file: &str, name: &str, item: &Item) -> CommandError {
+    if sections().contains(&name) {
+        let written =
+            if item.is_array_of_tables() { format!("[[{name}]]") } else { format!("`{name} = …`") };
+        let message = format!("{file}: {written} is not allowed: `{name}` is a section");
+        return CommandError::usage(message).hint(format_args!("write [{name}]"));
+    }
+    let of = |key: &&super::Key| key.name == name;
+    let message = format!("{file}: `{name}` stands outside a section");
+    match KEYS.iter().find(of) {
+        Some(key) => CommandError::usage(message).hint(format_args!("write it under [{}]", key.section)),
+        None => suggest(message, name, sections()),
+    }
 }
 
 fn not_toml(file: &str, text: &str, error: &TomlError) -> CommandError {
@@ -295,6 +310,27 @@ mod tests {
         assert_eq!(nearest("zzz", names()), None);
         // A name of one's own is no misspelling.
         assert_eq!(nearest("mine", ["claude", "gemini", "opencode"]), None);
+    }
+
+    #[test]
+    fn what_is_no_section_is_named_with_what_to_write() {
+        for (text, message, hint) in [
+            (
+                "[[notify]]\ncommand = 'x'\n",
+                "[[notify]] is not allowed: `notify` is a section",
+                "write [notify]",
+            ),
+            ("notify = 'x'\n", "`notify = …` is not allowed: `notify` is a section", "write [notify]"),
+            ("max_attempts = 3\n", "`max_attempts` stands outside a section", "write it under [run]"),
+            ("gates = 3\n", "`gates` stands outside a section", "did you mean `gate`?"),
+        ] {
+            let mut settings = Settings::default();
+            let error = read_file(&mut settings, ".ralph.toml", text).unwrap_err();
+            assert_eq!(
+                (error.message(), &error.hints()[0][..]),
+                (&format!(".ralph.toml: {message}")[..], hint)
+            );
+        }
     }
 
     fn explained(text: &str) -> String {

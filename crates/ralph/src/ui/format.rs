@@ -11,10 +11,12 @@ use ralph_core::store::{Note, NoteState, SessionKind, SideSession};
 use ralph_core::text::{code_line, few, one_line};
 
 use super::style::{self, EvidenceKind, done_word};
-use super::table::Table;
+use super::table::{Table, cut};
 
 /// How much of a gate's command is shown.
 pub const COMMAND_CHARS: usize = 80;
+/// From so many columns on, all of a table fits.
+const WIDE: usize = 100;
 
 /// A duration as people say it: `0.4 s`, `12 s`, `3 min 5 s`, `12 min`, `6 h 40 min`, `2 d 3 h`.
 pub fn duration(duration: Duration) -> String {
@@ -312,6 +314,8 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
 }
 
 pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
+    // In a narrow terminal the outcome needs the room.
+    let choice_room = if super::width() < WIDE { 12 } else { 60 };
     let mut table =
         Table::new(["", "TASK", "ATTEMPT", "MODEL", "TIME", "COST", "STARTED", "MODEL CHOICE", "OUTCOME"]);
     for attempt in attempts {
@@ -331,7 +335,10 @@ pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
             duration(Duration::from_millis(attempt.duration_ms)),
             attempt_cost(attempt).unwrap_or_default(),
             attempt.started_at.local_near(now),
-            one_line(short_rationale(attempt.rationale.as_deref().unwrap_or_default()), 60),
+            cut(
+                &one_line(short_rationale(attempt.rationale.as_deref().unwrap_or_default()), 60),
+                choice_room,
+            ),
             outcome_line(attempt),
         ]);
     }

@@ -259,7 +259,7 @@ fn show(facts: &TaskFacts) {
     if let Some(verification) = &task.verification {
         let done = history.iter().rfind(|attempt| attempt.outcome == Outcome::Done);
         let commit = done.and_then(Attempt::commit);
-        fields.extend(format::evidence(verification, commit).into_iter().map(|line| ("rests on", line)));
+        fields.extend(format::evidence(verification, commit).into_iter().map(|line| ("evidence", line)));
     }
     let notes = facts.notes.iter();
     fields.extend(
