@@ -22,7 +22,7 @@ use self::show::{estimate, line_of, shown, task_json, told};
 use super::import::{Choice, import_plan};
 use super::run;
 use crate::command_error::{CommandError, CommandResult};
-use crate::ui::format::counted;
+use crate::ui::format::{cost, counted};
 use crate::workspace::{Workspace, start_dir};
 use crate::{input, output};
 
@@ -333,9 +333,10 @@ impl Session {
         let report = accepted.then(|| import_plan(workspace, path, &choice)).transpose()?;
         let added = report.map_or(0, |(_, report)| report.added.len());
         let tasks: Vec<_> = made.draft.tasks.iter().map(task_json).collect();
+        let spent = (!self.cost_unknown).then_some(self.spent_usd);
         let document = json!({
             "goal": self.goal, "rounds": self.round, "agent": self.crew.agent().name(), "model": self.model,
-            "cost_usd": self.spent_usd, "cost_estimated": self.estimated, "path": shown_path, "accepted": accepted,
+            "cost_usd": spent, "cost_estimated": self.estimated, "path": shown_path, "accepted": accepted,
             "added": added, "tasks": tasks, "findings": made.findings,
         });
         let estimate = estimate(workspace, made.draft.tasks.len())?;
@@ -343,12 +344,9 @@ impl Session {
             if !accepted {
                 output::text(shown(made, &estimate));
             }
-            let tilde = if self.estimated { "~" } else { "" };
             let count = counted(made.draft.tasks.len() as u64, "task");
-            output::line(format_args!(
-                "saved {count} in {shown_path} (planning cost {tilde}${:.2})",
-                self.spent_usd
-            ));
+            let spent = spent.map_or_else(|| "unknown".to_owned(), |_| cost(spent, self.estimated));
+            output::line(format_args!("saved {count} in {shown_path} (planning cost {spent})"));
             match accepted {
                 true => output::line("next: ralph run"),
                 false => output::line(format_args!("next: ralph import {shown_path}")),

@@ -83,7 +83,8 @@ pub(super) fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v
     if let Some(array) = arrays(&LISTS).filter(|array| is_list(array)) {
         return vec![plain_list(array)];
     }
-    if let Some(groups) = arrays(&GROUPS) {
+    let grouped = arrays(&GROUPS);
+    if let Some(groups) = grouped {
         let groups = groups.elements.iter().filter_map(Value::as_object).enumerate();
         let found = groups.filter_map(|(at, group)| {
             let array = LISTS.iter().find_map(|name| find(group, name)?.as_array())?;
@@ -107,6 +108,10 @@ pub(super) fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v
             let prefix = if is_tag { name.to_owned() } else { String::new() };
             found.push(List { array, group: Group { prefix, ..Group::default() } });
         }
+    }
+    // Groups that hold no tasks are the tasks.
+    if found.is_empty() {
+        found.extend(grouped.filter(|array| is_list(array) && !array.elements.is_empty()).map(plain_list));
     }
     // The only list needs no name before its tasks'.
     if let [only] = found.as_mut_slice() {

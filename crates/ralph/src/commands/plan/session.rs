@@ -69,6 +69,8 @@ pub(super) struct Session {
     budget_usd: Option<f64>,
     pub(super) spent_usd: f64,
     pub(super) estimated: bool,
+    /// Whether a session did not tell what it cost.
+    pub(super) cost_unknown: bool,
     pub(super) round: u32,
     quiet: bool,
 }
@@ -103,6 +105,7 @@ impl Session {
             budget_usd,
             spent_usd: 0.0,
             estimated: false,
+            cost_unknown: false,
             round: 0,
             quiet: args.json,
             crew,
@@ -226,9 +229,12 @@ impl Session {
         let mut silent = |_: &Activity| {};
         let shown: &mut dyn FnMut(&Activity) = if self.quiet { &mut silent } else { &mut on_activity };
         let answer = planner.ask(rules, request, self.round, rest, shown)?;
-        if let Some(cost) = answer.cost {
-            self.spent_usd += cost.usd;
-            self.estimated |= cost.estimated;
+        match answer.cost {
+            Some(cost) => {
+                self.spent_usd += cost.usd;
+                self.estimated |= cost.estimated;
+            }
+            None => self.cost_unknown = true,
         }
         if let Some(undone) = &answer.undone {
             output::note(format_args!("warning: {undone}"));
