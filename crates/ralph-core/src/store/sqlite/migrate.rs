@@ -70,9 +70,9 @@ pub(super) fn run(store: &mut Store) -> Result<()> {
         return store.read(use_wal);
     }
     if version > 0 {
-        keep_copy(&store.conn, &store.path, version)?;
+        keep_copy(store.conn(), &store.path, version)?;
     }
-    apply(&mut store.conn).map_err(|error| explain(&store.path, error))?;
+    apply(store.conn_mut()).map_err(|error| explain(&store.path, error))?;
     store.read(settle_parents)?;
     store.read(sources::name_specs)
 }
