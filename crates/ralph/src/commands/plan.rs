@@ -12,13 +12,12 @@ use ralph_core::exit::RunExit;
 use ralph_core::files::write_whole;
 use ralph_core::model::Status;
 use ralph_core::plan::import::{self, TASKS_MD};
-use ralph_core::plan::review::check;
 use ralph_core::plan::{Draft, DraftTask, Format};
 use serde_json::json;
 
 #[cfg(test)]
 pub use self::session::limits;
-use self::session::{Made, Session, has_errors, run_gates};
+use self::session::{Made, Session, has_errors};
 use self::show::{estimate, line_of, shown, task_json, told};
 use super::import::{Choice, import_plan};
 use super::run;
@@ -218,11 +217,8 @@ fn check_plan(dir: Option<&Path>, args: &CheckArgs) -> CommandResult {
         None => ("the plan".to_owned(), draft_of(&workspace)?, None),
     };
     let mut session = Session::new(&workspace, &args.agent, "Fix the plan below")?;
-    let gates = match session.run_gates {
-        true => run_gates(&draft.tasks, &root, &session.run_settings, &session.interrupt)?,
-        false => HashMap::new(),
-    };
-    let mut findings = check(&draft, &gates, None);
+    let default_gate = session.run_settings.gate.default.clone();
+    let mut findings = session.findings(&draft, &root, default_gate.as_deref(), None)?;
     let mut fixed = false;
     if args.fix && has_errors(&findings) {
         let Some((file, Format::TasksMd)) = &file else {
@@ -269,6 +265,7 @@ fn draft_of(workspace: &Workspace) -> Result<Draft, CommandError> {
         parent: task.parent_id.as_ref().and_then(|id| names.get(id).cloned()),
         verify: task.verify.clone(),
         files: task.files.clone(),
+        may_change: task.may_change.clone(),
         done: matches!(task.status, Status::Done | Status::Skipped),
         ..DraftTask::default()
     });

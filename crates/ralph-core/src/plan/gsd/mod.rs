@@ -71,7 +71,9 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
         let title = own.or_else(|| listed.and_then(|entry| entry.title.clone())).or(plan.heading.clone());
         let why = match done {
             true => "this plan is finished, but this checkbox in its text is open",
-            false => "this checkbox is part of the plan's text, which the agent gets; Ralph does not tick it",
+            false => {
+                "this checkbox is part of the plan's text, which the agent gets; Ralph does not check it off"
+            }
         };
         notes.extend(plan.open_boxes.iter().map(|line| Note::in_file(&plan.path, *line, why)));
         add(plan, title, after, done, &mut tasks, &mut notes);
@@ -109,14 +111,14 @@ fn note_roadmap(path: &str, roadmap: &Roadmap, tasks: &[DraftTask], notes: &mut 
                 "this phase has no plans, so there is nothing to run for it"
             }
             Shown::Phase(_) => {
-                "Ralph ticks a phase when all plans that the roadmap lists for it are; here it cannot"
+                "Ralph checks off a phase when all plans that the roadmap lists for it are; here it cannot"
             }
             Shown::Plan(id) => match plans.get(id) {
                 None => "there is no file for this plan",
                 Some(task) if task.done => "this plan is finished, but its box is open",
                 Some(_) => "this plan needs a person",
             },
-            Shown::Other => "this checkbox is neither a phase nor a plan, and Ralph does not tick it",
+            Shown::Other => "this checkbox is neither a phase nor a plan, and Ralph does not check it off",
         };
         notes.push(Note::in_file(path, one.line, why));
     }

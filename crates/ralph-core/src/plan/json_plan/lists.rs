@@ -28,10 +28,11 @@ pub(crate) fn format_of(text: &str) -> Option<Format> {
     if let Ok(Value::Object(line)) = serde_json::from_str(first) {
         let has = |name: &str| line.contains_key(name);
         let is_list = line.keys().any(|name| LISTS.contains(&plain(name).as_str()));
-        if has("id") && (has("issue_type") || has("_type") || (has("title") && has("status"))) {
+        let is_own = has("key") || has("after");
+        if has("id") && (has("issue_type") || has("_type") || (has("title") && has("status") && !is_own)) {
             return Some(Format::Beads);
         }
-        if has("type") && !is_list {
+        if (has("type") || (has("title") && is_own)) && !is_list {
             return Some(Format::Lines);
         }
     }
