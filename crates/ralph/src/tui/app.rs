@@ -96,6 +96,8 @@ pub struct App {
     pub rows: Vec<Row>,
     pub cursor: usize,
     pub top: usize,
+    /// Whether the selection follows the run, as long as nobody chooses a task.
+    follows_run: bool,
     folded: HashSet<TaskId>,
     pub problems: bool,
     pub plan: HashMap<TaskId, PlanRow>,
@@ -133,6 +135,7 @@ impl App {
             rows: Vec::new(),
             cursor: 0,
             top: 0,
+            follows_run: true,
             folded: HashSet::new(),
             problems: false,
             plan: HashMap::new(),
@@ -266,10 +269,11 @@ impl App {
             })
         };
         let first = || self.rows.iter().position(|row| matches!(row, Row::Task(_)));
+        let running = self.follows_run.then(running).flatten();
         self.cursor = match selected {
+            _ if running.is_some() => running.unwrap_or(0),
             Some(id) => of(id).unwrap_or(self.cursor),
-            // At first: what is being worked on.
-            None => running().or_else(first).unwrap_or(0),
+            None => first().unwrap_or(0),
         };
     }
 
@@ -336,6 +340,9 @@ impl App {
             self.lower = self.focus;
         }
         self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
+        if matches!(self.rows.get(self.cursor), Some(Row::Phase(_))) {
+            self.cursor += 1;
+        }
         let areas = self.areas();
         let height = areas.plan_rows();
         if self.cursor < self.top {
@@ -530,6 +537,7 @@ impl App {
         match self.focus {
             Pane::Plan => {
                 let last = self.rows.len().saturating_sub(1);
+                self.follows_run = false;
                 self.cursor = self.cursor.saturating_add_signed(by).min(last);
                 // A heading is not selected.
                 if matches!(self.rows.get(self.cursor), Some(Row::Phase(_))) {
@@ -566,6 +574,7 @@ impl App {
     }
 
     fn fold(&mut self, fold: bool) {
+        self.follows_run = false;
         let Some(Row::Task(at)) = self.rows.get(self.cursor) else { return };
         let Some(node) = self.outline.nodes.get(*at) else { return };
         let (id, depth) = (node.id.clone(), node.depth);
@@ -594,6 +603,7 @@ impl App {
                 self.folded.remove(&node.id);
             }
         }
+        self.follows_run = false;
         self.set_rows(Some(id));
         self.chosen = None;
     }
@@ -632,7 +642,13 @@ impl App {
     fn back(&mut self) {
         match self.zoomed {
             true => self.zoomed = false,
-            false => self.look_at(Pane::Plan),
+            false if self.focus != Pane::Plan => self.look_at(Pane::Plan),
+            // Back to what is being worked on.
+            false => {
+                let selected = self.selected().cloned();
+                (self.follows_run, self.chosen) = (true, None);
+                self.set_rows(selected.as_ref());
+            }
         }
     }
 
@@ -746,7 +762,7 @@ impl App {
             (Pane::Plan, Some(line)) => {
                 let row = self.top + line;
                 if line < areas.plan_rows() && matches!(self.rows.get(row), Some(Row::Task(_))) {
-                    self.chosen = None;
+                    (self.chosen, self.follows_run) = (None, false);
                     self.cursor = row;
                 }
             }

@@ -12,7 +12,7 @@ use ratatui_widgets::clear::Clear;
 use super::ansi;
 use super::app::App;
 use super::dialog::Dialog;
-use super::keys::BINDINGS;
+use super::keys::{self, BINDINGS};
 use super::layout::{Areas, Pane, inside, relations, tabs};
 use super::rows::{self, plan_line};
 use super::view::Tab;
@@ -226,29 +226,30 @@ fn message(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The keys, as many as fit; those at the end of the table always do.
+/// The keys, as many as fit; the last ones always do.
 fn footer(area: Rect, buffer: &mut Buffer) {
     let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
-    let keys: Vec<(&str, &str)> =
-        BINDINGS.iter().filter_map(|binding| Some((binding.name, binding.short?))).collect();
-    let width = |(key, what): &(&str, &str)| key.chars().count() + what.chars().count() + 3;
-    // `y copy`, `? help` and `q quit` are there in any case.
+    let (keys, _) = keys::footer();
     let (most, last) = keys.split_at(keys.len().saturating_sub(2));
-    let mut room = usize::from(area.width).saturating_sub(last.iter().map(width).sum());
-    let mut shown: Vec<(&str, &str)> = Vec::new();
-    for key in most {
-        if width(key) <= room {
-            room -= width(key);
-            shown.push(*key);
+    let last_columns: usize = last.iter().map(|key| keys::columns(*key)).sum();
+    let mut most = most.iter().peekable();
+    for row in 0..usize::from(area.height) {
+        let is_last = row + 1 == usize::from(area.height);
+        let mut room = usize::from(area.width).saturating_sub(if is_last { last_columns } else { 0 });
+        let mut line = Line::default();
+        let mut add = |(key, what): (&'static str, &'static str)| {
+            line.push_span(Span::styled(key, BOLD));
+            line.push_span(Span::styled(format!(" {what}  "), DIM));
+        };
+        while let Some(key) = most.next_if(|key| keys::columns(**key) <= room) {
+            room -= keys::columns(*key);
+            add(*key);
         }
+        if is_last {
+            last.iter().for_each(|key| add(*key));
+        }
+        put(&line, row, area, buffer);
     }
-    shown.extend(last.iter().map(|key| (key.0.split(' ').next().unwrap_or(key.0), key.1)));
-    let mut line = Line::default();
-    for (key, what) in shown {
-        line.push_span(Span::styled(key.to_owned(), BOLD));
-        line.push_span(Span::styled(format!(" {what}  "), DIM));
-    }
-    put(&line, 0, area, buffer);
 }
 
 /// A box in the middle of the screen, cleared.

@@ -114,6 +114,18 @@ keys! {
     Char('l'), CTRL => Command::Redraw, "Ctrl-L", None, "draw everything anew";;
 }
 
+/// The keys of the footer, each with a word, and how many columns all of them take.
+pub fn footer() -> (Vec<(&'static str, &'static str)>, usize) {
+    let keys = BINDINGS.iter().filter_map(|binding| Some((binding.name.split(' ').next()?, binding.short?)));
+    let keys: Vec<_> = keys.collect();
+    let columns = keys.iter().map(|key| columns(*key)).sum();
+    (keys, columns)
+}
+
+pub fn columns((key, what): (&str, &str)) -> usize {
+    key.chars().count() + what.chars().count() + 3
+}
+
 pub fn command(key: KeyEvent) -> Option<Command> {
     // Whether Shift is told with a capital letter depends on the terminal.
     let pressed = (key.code, key.modifiers.difference(KeyModifiers::SHIFT));

@@ -19,6 +19,8 @@ impl Pane {
 
 /// Below this there is one pane at a time.
 const MANY_PANES: Size = Size::new(80, 20);
+/// From this height on the keys may have two lines.
+const HIGH: u16 = 24;
 /// From this height on workers have a place of their own.
 const ALL_PANES: u16 = 40;
 /// Lines of the plan's pane that say what the selected task depends on.
@@ -40,7 +42,11 @@ impl Areas {
         let header = if height < 8 { 1 } else { 2 };
         let lines = message.div_ceil(usize::from(width.saturating_sub(2).max(1)));
         let message = u16::try_from(lines).unwrap_or(1).min(4).min(height / 4);
-        let footer = if height < 8 { 0 } else { 1 };
+        let footer = match height {
+            ..8 => 0,
+            HIGH.. if super::keys::footer().1 > usize::from(width) => 2,
+            _ => 1,
+        };
         let body = Rect::new(0, header, width, height.saturating_sub(header + message + footer));
         let below = body.bottom();
         let panes = match is_small || zoomed {

@@ -21,7 +21,7 @@ mod view;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,7 @@ use crate::settings::Settings;
 use crate::workspace::{Workspace, is_read_only, now};
 use crate::{input, output};
 
+const READER_ENDED: &str = "the thread that reads the project has ended";
 /// How long a key is waited for before the reader is heard.
 const NAP: Duration = Duration::from_millis(40);
 /// How long what a person asked for last may take after they quit.
@@ -115,7 +116,14 @@ impl Edge {
                     events.extend(event(terminal::read()?));
                 }
             }
-            events.extend(self.told.try_iter().map(Event::Told));
+            loop {
+                match self.told.try_recv() {
+                    Ok(told) => events.push(Event::Told(told)),
+                    Err(TryRecvError::Empty) => break,
+                    // It panicked, and gave the terminal back.
+                    Err(TryRecvError::Disconnected) => return Err(io::Error::other(READER_ENDED)),
+                }
+            }
             events.extend(output::held_notes(true).into_iter().map(Event::Note));
             if ticked.elapsed() >= SECOND {
                 ticked = Instant::now();
@@ -125,8 +133,13 @@ impl Edge {
                 return Ok(ExitCode::from(128 + signal));
             }
             if self.signals.take_stop() {
-                screen.suspend()?;
-                events.push(Event::Resize(screen.size()?));
+                self.suspend(screen)?;
+                changed = true;
+            }
+            #[cfg(debug_assertions)]
+            if !events.is_empty() && std::env::var_os("RALPH_UI_PANIC").is_some() {
+                // For the test that the terminal is given back.
+                std::panic::panic_any("told to panic");
             }
             for event in events {
                 changed = true;
@@ -148,7 +161,7 @@ impl Edge {
             Effect::Ask(ask) => {
                 // The reader has ended only where it panicked.
                 if self.ask.send(ask).is_err() {
-                    return Err(io::Error::other("the thread that reads the project has ended"));
+                    return Err(io::Error::other(READER_ENDED));
                 }
             }
             Effect::Edit(task) => {
@@ -162,16 +175,20 @@ impl Edge {
             Effect::Copy(text) => screen.copy(&text)?,
             Effect::Mouse(on) => screen.set_mouse(on)?,
             Effect::Redraw => screen.redraw()?,
-            Effect::Suspend => {
-                screen.suspend()?;
-                let size = screen.size()?;
-                for effect in self.app.update(Event::Resize(size)) {
-                    self.effect(effect, screen)?;
-                }
-            }
+            Effect::Suspend => self.suspend(screen)?,
             Effect::Quit => return Ok(Some(ExitCode::SUCCESS)),
         }
         Ok(None)
+    }
+
+    fn suspend(&mut self, screen: &mut Screen) -> io::Result<()> {
+        screen.suspend()?;
+        self.signals.take_stop();
+        let size = screen.size()?;
+        for effect in self.app.update(Event::Resize(size)) {
+            self.effect(effect, screen)?;
+        }
+        Ok(())
     }
 
     fn edit(&self, task: &Task) -> Result<Option<Box<ralph_core::model::TaskEdit>>, String> {

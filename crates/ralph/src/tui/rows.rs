@@ -43,7 +43,8 @@ pub fn progress(app: &App, width: usize) -> (Line<'static>, Line<'static>) {
     if head.tasks.total > 0 {
         parts.push(style::bar(&head.tasks, bar));
         parts.push(match width {
-            72.. => head.tasks.summary(),
+            140.. => head.tasks.summary(),
+            72.. => head.tasks.summary().split(" · ").next().unwrap_or_default().to_owned(),
             _ => format!("{} of {} done", head.tasks.done, head.tasks.total),
         });
     }
@@ -69,7 +70,7 @@ fn state(run: &RunHead, now: Timestamp) -> String {
 }
 
 fn spent(cost: &Cost, budget: Option<f64>) -> String {
-    let spent = format::short_total(cost);
+    let spent = if cost.cost_usd.is_some() { format::short_total(cost) } else { String::new() };
     match (budget, spent.is_empty()) {
         (Some(budget), true) => format!("$0.00 of {}", format::cost(Some(budget), false)),
         (Some(budget), false) => format!("{spent} of {}", format::cost(Some(budget), false)),
@@ -288,10 +289,9 @@ pub fn workers(app: &App) -> Vec<Line<'static>> {
         lines.push(format!("breaker {} {}", paint(color, state), paint(DIM, failures)));
     }
     if let Some(run) = &head.run {
-        let budget = if run.budget.is_some() { "" } else { ", no limit" };
-        let spent = spent(&run.cost, run.budget);
-        let spent = if spent.is_empty() { "$0.00".to_owned() } else { spent };
-        lines.push(format!("run {spent}{}", paint(DIM, budget)));
+        let budget = if run.budget.is_some() { "" } else { "no cost limit" };
+        let spent = format!("{} ", spent(&run.cost, run.budget));
+        lines.push(format!("run {}{}", spent.trim_start(), paint(DIM, budget)));
     }
     let today = spent(&head.spent_today, head.day_budget);
     if !today.is_empty() {

@@ -4,6 +4,7 @@
 use std::io::{self, Write, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -16,7 +17,7 @@ use ratatui_core::layout::Size;
 use ratatui_core::style::Color;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 
 use super::app::App;
@@ -25,6 +26,8 @@ use crate::output;
 
 /// More than any terminal takes.
 const MOST_COPIED: usize = 100_000;
+
+const SOON: Duration = Duration::from_millis(20);
 
 /// Whether the terminal is ours now. Static, for an end of the process that drops nothing.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -104,7 +107,13 @@ impl Screen {
 
     /// Goes to sleep until the shell wakes this process, as other programs do on Ctrl-Z.
     pub fn suspend(&mut self) -> io::Result<()> {
-        self.lend(|| kill_process(getpid(), Signal::STOP))??;
+        self.lend(|| {
+            // All of what the shell started sleeps, such as a script around it; this process in any case.
+            let _ = kill_current_process_group(Signal::TSTP);
+            kill_process(getpid(), Signal::STOP)
+        })??;
+        // Our own signal is heard by any thread, maybe a little later.
+        std::thread::sleep(SOON);
         Ok(())
     }
 }

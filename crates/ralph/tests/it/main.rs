@@ -69,5 +69,6 @@ mod storms;
 mod strategy;
 mod streams;
 mod team;
+mod ui;
 mod vanished;
 mod verified;
