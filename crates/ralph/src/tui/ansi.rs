@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthChar;
 
 const TAB: &str = "    ";
 /// Characters of one line that are kept.
-const MOST: usize = 4000;
+const MOST: usize = 2000;
 
 /// Each line of a text. What a line is longer than a screen could ever show is cut.
 pub fn lines(text: &str) -> Vec<Line<'static>> {
@@ -87,30 +87,59 @@ fn colored(style: Style, codes: &str) -> Style {
     })
 }
 
-/// A line in pieces of so many columns, broken after spaces where there are any.
+/// A line in pieces of so many columns, broken after spaces where there are any. Further pieces begin below the text of the
+/// first, behind its indent, its time or its label.
 pub fn wrap(line: &Line<'static>, columns: usize) -> Vec<Line<'static>> {
     let columns = columns.max(2);
     if line.width() <= columns {
         return vec![line.clone()];
     }
-    let letters = line.spans.iter().flat_map(|span| span.content.chars().map(|c| (c, span.style)));
+    let letters: Vec<(char, Style)> =
+        line.spans.iter().flat_map(|span| span.content.chars().map(|c| (c, span.style))).collect();
+    let indent = match hang(&letters) {
+        hang if hang <= columns / 2 && columns > 8 => vec![(' ', Style::new()); hang],
+        _ => Vec::new(),
+    };
     let (mut pieces, mut piece, mut used) = (Vec::new(), Vec::new(), 0);
     for (c, style) in letters {
         let width = c.width().unwrap_or(0);
+        if used + width > columns && c == ' ' {
+            // A space at the edge is where the line ends.
+            pieces.push(joined(&piece));
+            piece = indent.clone();
+            used = indent.len();
+            continue;
+        }
         if used + width > columns {
             // Not a line of a single word: that is broken where it ends.
-            let space =
-                piece.iter().rposition(|(c, _): &(char, Style)| *c == ' ').map_or(piece.len(), |at| at + 1);
-            let rest = piece.split_off(space);
+            let begin = if pieces.is_empty() { 0 } else { indent.len() };
+            let space = piece.iter().skip(begin).rposition(|(c, _): &(char, Style)| *c == ' ');
+            let rest = piece.split_off(space.map_or(piece.len(), |at| begin + at + 1));
             pieces.push(joined(&piece));
-            piece = rest;
+            piece = indent.clone();
+            piece.extend(rest);
             used = piece.iter().map(|(c, _)| c.width().unwrap_or(0)).sum();
+            // A letter of two columns may not fit behind what went on to this line.
+            if used + width > columns {
+                pieces.push(joined(&piece));
+                piece = indent.clone();
+                used = indent.len();
+            }
         }
         piece.push((c, style));
         used += width;
     }
     pieces.push(joined(&piece));
     pieces
+}
+
+/// Columns before the text of a line: spaces, or a word or two with a gap of two spaces behind.
+fn hang(letters: &[(char, Style)]) -> usize {
+    const FARTHEST: usize = 12;
+    let is_space = |at: usize| letters.get(at).is_some_and(|(c, _)| *c == ' ');
+    let gap = (0..FARTHEST).find(|at| is_space(*at) && (*at == 0 || is_space(*at + 1)));
+    let Some(gap) = gap else { return 0 };
+    letters.iter().skip(gap).position(|(c, _)| *c != ' ').map_or(0, |spaces| gap + spaces)
 }
 
 /// As much of a line as fits into so many columns.
@@ -165,12 +194,24 @@ mod tests {
         assert_eq!(pieces[2].spans[0].style.fg, None);
     }
 
+    #[test]
+    fn what_is_broken_goes_on_below_its_text() {
+        let broken = |text: &str| {
+            let pieces = wrap(&line(text), 14);
+            pieces.iter().map(|piece| piece.to_string().trim_end().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(broken("  one two three four"), ["  one two", "  three four"]);
+        assert_eq!(broken("16:44  one two three"), ["16:44  one two", "       three"]);
+        assert_eq!(broken("label    one two"), ["label    one", "two"]);
+    }
+
     proptest! {
         #[test]
         fn nothing_is_lost_and_everything_fits(text in r"[a-z 日é]{0,60}", columns in 2_usize..20) {
             let pieces = wrap(&line(&text), columns);
-            let all: String = pieces.iter().map(|piece| piece.to_string()).collect();
-            prop_assert_eq!(all, text);
+            let letters = |text: &str| text.replace(' ', "");
+            let all: String = pieces.iter().map(|piece| letters(&piece.to_string())).collect();
+            prop_assert_eq!(all, letters(&text));
             for piece in &pieces {
                 prop_assert!(piece.to_string().trim_end().chars().map(|c| c.width().unwrap_or(0)).sum::<usize>() <= columns);
             }

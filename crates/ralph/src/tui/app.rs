@@ -233,7 +233,10 @@ impl App {
                 self.keep_choice();
             }
             Told::Memory(memory) => self.memory = memory,
-            Told::Text { key, lines, how } if key == self.wanted.text => self.text.take(key, &lines, how),
+            // Also what comes late to the text that is still there: its reader may be asked for it again.
+            Told::Text { key, lines, how } if key == self.wanted.text || key == self.text.key => {
+                self.text.take(key, &lines, how)
+            }
             // Of something that was left since.
             Told::Text { .. } => {}
             Told::Found(found) => {
@@ -328,10 +331,15 @@ impl App {
     }
 
     pub fn areas(&self) -> Areas {
+        self.areas_in(self.size)
+    }
+
+    /// Where everything stands on a screen of this size.
+    pub fn areas_in(&self, size: Size) -> Areas {
         let attempts =
             self.facts().map_or(0, |facts| facts.history.len() + usize::from(facts.under_way.is_some()));
         let message = self.message.as_ref().map_or(0, |message| message.text.chars().count());
-        Areas::of(self.size, self.focus, self.lower, self.zoomed, attempts, message)
+        Areas::of(size, self.focus, self.lower, self.zoomed, attempts, message)
     }
 
     /// Keeps what is selected in view and every place within what there is.

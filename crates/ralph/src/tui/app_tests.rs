@@ -56,11 +56,11 @@ fn every_tab_shows_what_its_command_shows() {
     shown.expect("I look at the tests first.");
     shown.key(KeyCode::Right);
     shown.expect("[Prompt]");
-    shown.expect("You are one session in a loop.");
+    shown.expect("## Assigned Task");
     shown.keys("x");
     shown.expect("Learnings: ");
     shown.keys("x");
-    shown.expect("You are one session in a loop.");
+    shown.expect("## Assigned Task");
     // The report of the attempt before.
     shown.keys("2");
     shown.key(KeyCode::Up);
@@ -393,5 +393,5 @@ fn only_what_is_in_view_is_asked_for() {
     assert!(shown.app.plan.len() < 100);
     shown.event(Event::Key(KeyEvent::new(KeyCode::PageUp, KeyModifiers::NONE)));
     shown.settle();
-    shown.expect("t-000470");
+    shown.expect("t-000476");
 }

@@ -32,7 +32,8 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) {
         buffer.set_stringn(0, 0, "too small", screen.width.into(), Style::new());
         return;
     }
-    let areas = app.areas();
+    // The terminal may have a new size that the app has not heard of.
+    let areas = app.areas_in(screen.as_size());
     header(app, areas.header, buffer);
     for (pane, area) in areas.panes() {
         let inner = border(app, pane, area, buffer);
@@ -194,11 +195,17 @@ fn details(app: &App, area: Rect, buffer: &mut Buffer) {
     more_below(app.text.broken.len().saturating_sub(app.text.top + height), area, buffer);
 }
 
-fn scrolled(app: &App, pane: Pane, lines: &[Line<'static>], area: Rect, buffer: &mut Buffer) {
+fn scrolled(
+    app: &App,
+    pane: Pane,
+    lines: &[(Line<'static>, Line<'static>)],
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let height = usize::from(area.height);
     let top = if app.focus == pane { app.scrolled.min(lines.len().saturating_sub(height)) } else { 0 };
-    for (row, line) in lines.iter().skip(top).take(height).enumerate() {
-        put(&shortened(line, area.width.into()), row, area, buffer);
+    for (row, (left, right)) in lines.iter().skip(top).take(height).enumerate() {
+        put_both(left, right, row, area, buffer);
     }
     more_below(lines.len().saturating_sub(top + height), area, buffer);
 }

@@ -165,7 +165,7 @@ impl Edge {
                 }
             }
             Effect::Edit(task) => {
-                let edited = screen.lend(|| self.edit(&task))?;
+                let edited = screen.lend(|| self.signals.lend(|| self.edit(&task)))?;
                 let effects = self.app.update(Event::Resize(screen.size()?));
                 let more = self.app.update(Event::Edited(task.id.clone(), edited));
                 for effect in effects.into_iter().chain(more) {

@@ -18,37 +18,40 @@ use crate::ui::style::{
 };
 
 /// Columns of the progress bar.
-const BAR: u64 = 24;
+const LONGEST_BAR: u64 = 24;
+const SHORTEST_BAR: usize = 8;
 /// From this width on a row of the plan says its state in a word.
 const WITH_WORDS: usize = 36;
+/// And how many attempts it took.
+const WITH_ATTEMPTS: usize = 50;
 /// How many waiting tasks and needs the header names.
 const NAMED: usize = 4;
 
-/// Project, run, bar, counts; and the cost at the right.
+/// Project, run, bar, counts; and the cost at the right. Counts are as detailed and the bar is as long as there is room.
 pub fn progress(app: &App, width: usize) -> (Line<'static>, Line<'static>) {
     let head = &app.head;
-    let mut parts = vec![paint(BOLD, ansi::plain(&head.project))];
-    let cost = match &head.run {
-        Some(run) => {
-            parts.push(format!("· {}", state(run, app.now)));
-            spent(&run.cost, run.budget)
-        }
-        None if app.ready => {
-            parts.push(paint(DIM, "· no run yet; start one: ralph run"));
-            String::new()
-        }
+    let cost = head.run.as_ref().map(|run| spent(&run.cost, run.budget)).unwrap_or_default();
+    let run = match &head.run {
+        Some(run) => format!("· {}", state(run, app.now)),
+        None if app.ready => paint(DIM, "· no run yet; start one: ralph run"),
         None => String::new(),
     };
-    let bar = if width >= 72 { BAR } else { 8 };
-    if head.tasks.total > 0 {
-        parts.push(style::bar(&head.tasks, bar));
-        parts.push(match width {
-            140.. => head.tasks.summary(),
-            72.. => head.tasks.summary().split(" · ").next().unwrap_or_default().to_owned(),
-            _ => format!("{} of {} done", head.tasks.done, head.tasks.total),
-        });
+    let begin = ansi::line(&format!("{} {run} ", paint(BOLD, ansi::plain(&head.project))));
+    let end = ansi::line(&paint(BOLD, cost));
+    if head.tasks.total == 0 {
+        return (begin, end);
     }
-    (ansi::line(&parts.join(" ")), ansi::line(&paint(BOLD, cost)))
+    let whole = head.tasks.summary();
+    let done = whole.split(" · ").next().unwrap_or_default();
+    let short = format!("{} of {} done", head.tasks.done, head.tasks.total);
+    // Borders, and gaps before and after the bar and before the cost.
+    let room = width.saturating_sub(begin.width() + end.width() + 5);
+    let left = |text: &str| room.saturating_sub(text.chars().count());
+    let counts = [whole.as_str(), done, &short].into_iter().find(|text| left(text) >= SHORTEST_BAR);
+    let counts = counts.unwrap_or(&short);
+    let bar = u64::try_from(left(counts)).unwrap_or(0).min(LONGEST_BAR);
+    let rest = ansi::line(&format!("{} {counts}", style::bar(&head.tasks, bar)));
+    (Line::from_iter(begin.spans.into_iter().chain(rest.spans)), end)
 }
 
 fn state(run: &RunHead, now: Timestamp) -> String {
@@ -164,7 +167,11 @@ pub fn plan_line(app: &App, row: Row, is_selected: bool, width: usize) -> (Line<
         _ if width < WITH_WORDS => String::new(),
         (Status::Pending, _) => paint(DIM, "waiting"),
         (Status::Done, _) if standing.verified && evidence == EvidenceKind::Plain => {
-            let tries = if task.attempts > 1 { format!("{} att ", task.attempts) } else { String::new() };
+            let tries = if task.attempts > 1 && width >= WITH_ATTEMPTS {
+                format!("{} att ", task.attempts)
+            } else {
+                String::new()
+            };
             paint(DIM, format_args!("{tries}verified"))
         }
         (Status::Done, _) => paint(YELLOW, standing.plain().trim_start_matches("done, ")),
@@ -234,11 +241,12 @@ impl AttemptView<'_> {
     }
 }
 
-pub fn memory(app: &App) -> Vec<Line<'static>> {
+/// Each learning, and at the right what came of it.
+pub fn memory(app: &App) -> Vec<(Line<'static>, Line<'static>)> {
     let learnings = &app.memory.learnings;
     if learnings.is_empty() {
         let none = if app.memory.of_prompt { "no learnings in this prompt" } else { "nothing learned yet" };
-        return vec![ansi::line(&paint(DIM, none))];
+        return vec![(ansi::line(&paint(DIM, none)), Line::default())];
     }
     let line = |learning: &crate::facts::LearningFacts| {
         let pinned = if learning.pinned { "pinned " } else { "" };
@@ -248,17 +256,13 @@ pub fn memory(app: &App) -> Vec<Line<'static>> {
         };
         let counts = format!("shown {}, helped {}", learning.shown, learning.helped);
         let (category, name) = (ansi::plain(&learning.category), ansi::plain(&learning.name));
-        ansi::line(&format!(
-            "{} {}{harmed}  {}{name}",
-            paint(CYAN, category),
-            paint(DIM, counts),
-            paint(DIM, pinned)
-        ))
+        let what = format!("{} {}{name}", paint(CYAN, category), paint(DIM, pinned));
+        (ansi::line(&what), ansi::line(&format!("{}{harmed}", paint(DIM, counts))))
     };
     learnings.iter().map(line).collect()
 }
 
-pub fn workers(app: &App) -> Vec<Line<'static>> {
+pub fn workers(app: &App) -> Vec<(Line<'static>, Line<'static>)> {
     let head = &app.head;
     let mut lines = Vec::new();
     for run in &head.active {
@@ -297,7 +301,7 @@ pub fn workers(app: &App) -> Vec<Line<'static>> {
     if !today.is_empty() {
         lines.push(format!("today (UTC) {today}"));
     }
-    lines.iter().map(|line| ansi::line(line)).collect()
+    lines.iter().map(|line| (ansi::line(line), Line::default())).collect()
 }
 
 /// What the marks mean.

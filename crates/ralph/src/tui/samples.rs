@@ -285,7 +285,11 @@ impl Shown {
                 (0..width).filter_map(|x| buffer.cell((x, y))).map(|cell| cell.symbol()).collect();
             row.trim_end().to_owned()
         });
-        rows.collect::<Vec<_>>().join("\n")
+        let screen = rows.collect::<Vec<_>>().join("\n");
+        // Which process this is depends on where a test runs.
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let process = format!("process {} on {host}", std::process::id());
+        screen.replace(&process, &format!("{:<1$}", "process 7 on h", process.chars().count()))
     }
 
     #[track_caller]

@@ -155,6 +155,8 @@ fn restore_after_panic() {
 pub struct Signals {
     ended: Arc<AtomicUsize>,
     stopped: Arc<AtomicBool>,
+    /// Whether the terminal is somebody else's now, who stops together with this process.
+    lent: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -163,8 +165,21 @@ impl Signals {
         for signal in [SIGTERM, SIGHUP, SIGINT] {
             signal_hook::flag::register_usize(signal, ended.clone(), usize::try_from(signal).unwrap_or(0))?;
         }
+        let lent = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register_conditional_default(SIGTSTP, lent.clone())?;
         signal_hook::flag::register(SIGTSTP, stopped.clone())?;
-        Ok(Self { ended, stopped })
+        Ok(Self { ended, stopped, lent })
+    }
+
+    /// While somebody else has the terminal, its keys are theirs.
+    pub fn lend<T>(&self, to: impl FnOnce() -> T) -> T {
+        self.lent.store(true, Ordering::SeqCst);
+        let result = to();
+        self.lent.store(false, Ordering::SeqCst);
+        self.take_stop();
+        let interrupt = usize::try_from(SIGINT).unwrap_or(0);
+        let _ = self.ended.compare_exchange(interrupt, 0, Ordering::SeqCst, Ordering::SeqCst);
+        result
     }
 
     /// The signal that asks this process to end.

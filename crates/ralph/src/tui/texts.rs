@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_core::model::{RunId, Task, TaskId};
+use ralph_core::model::{Outcome, RunId, Task, TaskId};
 use ralph_core::store::StoredEvent;
 
 use super::view::{Append, Tab, TextKey, Told, Which};
@@ -18,8 +18,8 @@ use crate::ui::format;
 use crate::ui::style::{BOLD, CYAN, DIM, YELLOW, paint};
 use crate::workspace::{Workspace, now};
 
-/// Lines of one text that are kept, the last ones.
-pub const MOST_LINES: usize = 5000;
+/// Lines of one text that are kept: the last ones of a log, the first ones of everything else.
+pub const MOST_LINES: usize = 3000;
 /// How long a log is read before something else has its turn.
 const SLICE: Duration = Duration::from_millis(50);
 /// The last events of a run that are shown.
@@ -219,8 +219,13 @@ impl Texts {
 }
 
 fn text_of(key: &TextKey, text: &str, how: Append) -> Told {
-    let all = text.lines().count();
-    let lines = text.lines().skip(all.saturating_sub(MOST_LINES)).map(str::to_owned).collect();
+    let more = text.lines().count().saturating_sub(MOST_LINES);
+    let skipped = if how == Append::After { more } else { 0 };
+    let mut lines: Vec<String> = text.lines().skip(skipped).take(MOST_LINES).map(str::to_owned).collect();
+    if more > skipped {
+        lines.pop();
+        lines.push(paint(DIM, format_args!("… {} more", format::counted(more as u64 + 1, "line"))));
+    }
     Told::Text { key: key.clone(), lines, how }
 }
 
@@ -358,7 +363,8 @@ fn report(attempt: &AttemptFacts, facts: &TaskFacts) -> String {
             text += &format!("{} {value}\n", paint(DIM, format_args!("{label:<10}")));
         }
     }
-    for line in format::evidence(&record.verification, record.commit()) {
+    let is_done = record.outcome == Outcome::Done;
+    for line in format::evidence(&record.verification, record.commit()).iter().filter(|_| is_done) {
         text += &format!("{} {line}\n", paint(CYAN, "·"));
     }
     for note in facts.notes.iter().filter(|note| attempt.notes.contains(&note.id)) {
