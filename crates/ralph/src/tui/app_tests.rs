@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::*;
-use crate::tui::samples::{RUN, Sample, Shown};
+use crate::tui::testing::{RUN, Sample, Shown};
 
 fn mouse(shown: &mut Shown, kind: MouseEventKind, column: u16, row: u16) {
     let modifiers = KeyModifiers::NONE;
@@ -289,6 +289,7 @@ fn what_is_selected_is_copied() {
 fn a_tree_is_folded_and_unfolded() {
     let sample = Sample::plan();
     let parent = sample.store().task("1.1").unwrap().id;
+    let mut seed = 100;
     for (key, title) in [("1.1.1", "Open it"), ("1.1.2", "Lock it")] {
         let new = ralph_core::model::NewTask {
             title: title.to_owned(),
@@ -296,10 +297,11 @@ fn a_tree_is_folded_and_unfolded() {
             parent: Some(parent.clone()),
             ..Default::default()
         };
-        sample
-            .store()
-            .add_task(&new, crate::tui::samples::NOW, &mut || key.len() as u64 * 99 + title.len() as u64)
-            .unwrap();
+        let mut random = || {
+            seed += 1;
+            seed
+        };
+        sample.store().add_task(&new, crate::tui::testing::NOW, &mut random).unwrap();
     }
     let mut shown = sample.show(100, 30);
     shown.expect("  · 1.1.1 Open it");

@@ -88,7 +88,7 @@ pub fn described(edit: &TaskEdit) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::samples::task;
+    use crate::tui::testing::task;
 
     #[test]
     fn a_text_that_was_not_touched_changes_nothing() {

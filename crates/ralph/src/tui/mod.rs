@@ -13,9 +13,9 @@ mod layout;
 mod outline;
 mod reader;
 mod rows;
-#[cfg(test)]
-mod samples;
 mod screen;
+#[cfg(test)]
+mod testing;
 mod texts;
 mod view;
 

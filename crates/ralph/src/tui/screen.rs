@@ -13,7 +13,7 @@ use crossterm::event::{
 };
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute};
-use ratatui_core::layout::Size;
+use ratatui_core::layout::{Rect, Size};
 use ratatui_core::style::Color;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
@@ -58,7 +58,7 @@ impl Screen {
         self.set_mouse(self.mouse)?;
         output::hold_notes();
         // What was drawn before is not there any more; the size may be another one.
-        self.terminal.clear()
+        self.redraw()
     }
 
     pub fn size(&self) -> io::Result<Size> {
@@ -78,8 +78,10 @@ impl Screen {
         Ok(())
     }
 
+    /// The next picture is drawn whole. Not by asking where the cursor stands, which not every terminal answers.
     pub fn redraw(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from(size))
     }
 
     pub fn set_mouse(&mut self, on: bool) -> io::Result<()> {

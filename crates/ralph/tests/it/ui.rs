@@ -112,7 +112,7 @@ fn project() -> Project {
     project.set_env("TERM", "xterm-256color");
     // Each attempt says what it does and waits for a word.
     project.agent(&format!(
-        "echo \"I work on $RALPH_TASK_KEY\"; while [ ! -f go-$RALPH_TASK_KEY ]; do sleep 0.02; done; {DONE}"
+        "echo \"I work on $RALPH_TASK_KEY\"; while [ ! -f go-$RALPH_TASK_KEY ]; do [ -f agent.sh ] || exit 1; sleep 0.02; done; {DONE}"
     ));
     for (key, title) in [("a", "First"), ("b", "Second"), ("c", "Third")] {
         project.add(&[title, "--key", key]);
@@ -149,7 +149,10 @@ fn a_run_of_another_process_is_seen_steered_and_left_alone() {
     ui.press("mind the gap\r");
     ui.expect("c Third · note for the next attempt");
     assert_eq!(project.json(&["note", "c", "--json"])[0]["text"], json!("mind the gap"));
-    ui.press("\u{1b}!");
+    // Back to what is being worked on.
+    ui.press("\u{1b}");
+    ui.expect("2 Attempts of b Second");
+    ui.press("!");
     ui.expect("Note for b, now");
     ui.press("begin anew\r");
     ui.expect("retries with the note");
@@ -234,8 +237,9 @@ fn it_is_resized_suspended_and_continued() {
     ui.press("\t");
     ui.expect("2 Attempts of a First");
     ui.resize(100, 30);
-    ui.expect("5 Workers and limits".split(' ').next().unwrap());
-    ui.expect("1 Plan");
+    ui.until("all panes", |screen| {
+        ["1 Plan", "2 Attempts", "3 [Live]"].iter().all(|pane| screen.contains(pane))
+    });
     ui.press("\u{1a}");
     let pid = ui.pid();
     let state = move || {
@@ -350,7 +354,7 @@ fn inside_an_attempt_it_can_only_look() {
     project.set_env("TERM", "xterm-256color");
     // An agent that opens it in a terminal of its own, and tries to skip a task.
     project.agent(&format!(
-        "until_seen() {{ until grep -q \"$1\" seen; do sleep 0.02; done; }}; touch seen
+        "until_seen() {{ for n in $(seq 5000); do grep -q \"$1\" seen && return; sleep 0.02; done; }}; touch seen
          (until_seen Second; printf s; until_seen inside; printf q) |
              script -qefc \"stty rows 30 cols 100; $RALPH ui\" seen > /dev/null 2>&1
          {DONE}"
@@ -358,7 +362,7 @@ fn inside_an_attempt_it_can_only_look() {
     project.set_env("RALPH", env!("CARGO_BIN_EXE_ralph"));
     project.add(&["First", "--key", "a"]);
     project.add(&["Second", "--key", "b"]);
-    project.ok(&["run", "--limit", "1"]);
+    project.ralph(&["run", "--limit", "1"]).expect_code(4);
     let seen = project.read("seen");
     let mut screen = vt100::Parser::new(30, 100, 0);
     screen.process(seen.split(LEFT).next().unwrap().as_bytes());
