@@ -148,8 +148,8 @@ pub fn plan_line(app: &App, row: Row, is_selected: bool, width: usize) -> (Line<
         _ => format!("{} {}", task.name, task.title),
     };
     let folded =
-        if is_folded(app, at) { paint(DIM, format_args!(" ▸{}", node.below)) } else { String::new() };
-    let left = ansi::line(&format!("{lead}{indent}{} {name}{folded}", standing.mark()));
+        if is_folded(app, at) { paint(DIM, format_args!("▸{} ", node.below)) } else { String::new() };
+    let left = ansi::line(&format!("{lead}{indent}{} {name}", standing.mark()));
     let current =
         app.head.active.iter().flat_map(|run| &run.attempts).find(|one| one.task.task_id == node.id);
     let right = match (task.status, current) {
@@ -177,7 +177,7 @@ pub fn plan_line(app: &App, row: Row, is_selected: bool, width: usize) -> (Line<
         (Status::Done, _) => paint(YELLOW, standing.plain().trim_start_matches("done, ")),
         _ => paint(DIM, standing.plain()),
     };
-    (left, ansi::line(&right))
+    (left, ansi::line(&format!("{folded}{right}")))
 }
 
 fn is_folded(app: &App, at: usize) -> bool {
