@@ -115,6 +115,8 @@ impl<'t> Reader<'t> {
     /// Tells what has changed since the last time.
     pub fn look(&mut self) {
         if let Err(error) = self.read() {
+            // What could not be read now is read the next time.
+            self.version = None;
             (self.tell)(Told::Failed(sentence(&error)));
         }
     }

@@ -205,7 +205,7 @@ pub fn no_attempts(app: &App) -> String {
 }
 
 impl AttemptView<'_> {
-    /// `#2 sonnet (same model: progress) 6 min $0.31 ✗ 3 tests failed · progress: fewer tests fail`.
+    /// `#2 sonnet 6 min $0.31 ✗ progress: gate failed: 1 of 41 tests failed (60% chance)`.
     pub fn line(&self, now: Timestamp) -> String {
         let attempt = match self {
             Self::UnderWay(attempt) => {
@@ -219,23 +219,24 @@ impl AttemptView<'_> {
             false => format!("({})", record.attempt_number),
         };
         let mut parts = vec![number, ansi::plain(&record.model)];
-        let why = format::short_rationale(record.rationale.as_deref().unwrap_or_default());
-        if !why.is_empty() {
-            let why = ralph_core::text::one_line(why, 40);
-            parts.push(paint(DIM, format_args!("({})", ansi::plain(&why))));
-        }
         parts.push(format::duration(Duration::from_millis(record.duration_ms)));
         parts.extend(format::attempt_cost(record));
         parts.push(outcome_mark(record.outcome, record.counted, record.verified));
-        let outcome = ralph_core::text::one_line(&format::outcome_line(record), 200);
-        parts.push(ansi::plain(&outcome));
         if let Some(trend) = &attempt.trend {
             let (color, word) = match trend.kind {
-                TrendKind::SameFailure => (RED, "same failure"),
-                TrendKind::Progress => (GREEN, "progress"),
-                TrendKind::NoProgress => (YELLOW, "no progress"),
+                TrendKind::SameFailure => (RED, "same failure:"),
+                TrendKind::Progress => (GREEN, "progress:"),
+                TrendKind::NoProgress => (YELLOW, "no progress:"),
             };
-            parts.push(paint(color, format_args!("· {word}")));
+            parts.push(paint(color, word));
+        }
+        let outcome = ralph_core::text::one_line(&format::outcome_line(record), 200);
+        parts.push(ansi::plain(&outcome));
+        // Why this model: the report has it whole.
+        let why = format::short_rationale(record.rationale.as_deref().unwrap_or_default());
+        if !why.is_empty() {
+            let why = ralph_core::text::one_line(why, 60);
+            parts.push(paint(DIM, format_args!("({})", ansi::plain(&why))));
         }
         parts.join(" ")
     }
