@@ -474,7 +474,7 @@ impl App {
             C::Search => self.ask(Question::search()),
             C::Next => self.find(true, false),
             C::Previous => self.find(false, false),
-            C::Copy => return vec![Effect::Copy(self.to_copy())],
+            C::Copy => return vec![Effect::Copy(self.copied())],
             C::Mouse => {
                 self.mouse = !self.mouse;
                 self.say(match self.mouse {
@@ -713,7 +713,7 @@ impl App {
     }
 
     /// What `y` copies: what has the focus.
-    fn to_copy(&mut self) -> String {
+    fn copied(&mut self) -> String {
         let text = match self.focus {
             Pane::Plan => self.selected().map(|id| match self.plan.get(id) {
                 Some(row) => format!("{} {}", row.name, row.title),

@@ -71,7 +71,7 @@ impl Sample {
     }
 
     fn project(&self) -> Project {
-        Project::at(&self.dir.path().join("todo"))
+        Project::at(self.dir.path().join("todo"))
     }
 
     pub fn store(&self) -> Store {
