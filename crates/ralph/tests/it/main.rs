@@ -69,6 +69,7 @@ mod storms;
 mod strategy;
 mod streams;
 mod team;
+mod trusted;
 mod ui;
 mod vanished;
 mod verified;
