@@ -810,12 +810,11 @@ impl AttemptView<'_> {
 impl Text {
     fn take(&mut self, key: TextKey, lines: &[String], how: Append) {
         if how == Append::Anew {
-            let same = self.key == key;
-            if !same {
-                // A log is read from its end, everything else from its beginning.
-                self.follows =
-                    matches!(key.tab, Tab::Live | Tab::Log) && key.task.is_none() | key.attempt.is_some();
-                self.top = 0;
+            // A log begins empty and is read from its end; everything else is read from its beginning.
+            if lines.is_empty() && matches!(key.tab, Tab::Live | Tab::Log) {
+                self.follows = true;
+            } else if self.key != key {
+                (self.follows, self.top) = (false, 0);
             }
             self.lines.clear();
             self.broken.clear();

@@ -37,6 +37,8 @@ pub struct Reader<'t> {
     wanted: Wanted,
     /// The state of the store that was read last.
     version: Option<u64>,
+    /// Whether something else is in view than what was read.
+    moved: bool,
     pulse: Instant,
     outline: Option<Outline>,
     rows: Vec<PlanRow>,
@@ -58,6 +60,7 @@ impl<'t> Reader<'t> {
             run,
             wanted: Wanted::default(),
             version: None,
+            moved: false,
             pulse: Instant::now(),
             outline: None,
             rows: Vec::new(),
@@ -88,8 +91,7 @@ impl<'t> Reader<'t> {
         let told = match ask {
             Ask::Show(wanted) => {
                 if self.wanted != *wanted {
-                    self.wanted = *wanted;
-                    self.version = None;
+                    (self.wanted, self.moved) = (*wanted, true);
                 }
                 return;
             }
@@ -127,6 +129,10 @@ impl<'t> Reader<'t> {
         if changed {
             self.version = Some(version);
             self.read_plan()?;
+        }
+        if changed || std::mem::take(&mut self.moved) {
+            self.moved = false;
+            self.read_rows()?;
             self.read_task()?;
         }
         if changed || self.pulse.elapsed() >= PULSE {
@@ -156,7 +162,12 @@ impl<'t> Reader<'t> {
             (self.tell)(Told::Outline(outline.clone()));
             self.outline = Some(outline);
         }
-        let mut rows = store.plan_rows(&self.wanted.rows)?;
+        Ok(())
+    }
+
+    fn read_rows(&mut self) -> Result<(), CommandError> {
+        let interrupted = self.workspace.interrupted_tasks()?;
+        let mut rows = self.workspace.store.plan_rows(&self.wanted.rows)?;
         for row in rows.iter_mut().filter(|row| interrupted.contains_key(&row.id)) {
             row.status = ralph_core::model::Status::Pending;
         }
