@@ -13,6 +13,7 @@ use crate::agent::{Agent, Guard, Interrupt, Signal};
 use crate::clock::Clock;
 use crate::decide::{Outlook, outlook};
 use crate::event::{EventKind, GateAuthor, Observer, RunEvent, TaskRef};
+use crate::evidence::Tampering;
 use crate::exit::RunExit;
 use crate::files::RealPaths;
 use crate::host::{Host, is_over};
@@ -59,6 +60,8 @@ pub(super) struct RunContext<'a> {
     pub lost_until: Option<Timestamp>,
     /// A gate ran since plan files were last synchronized.
     pub gate_ran: bool,
+    /// What gates of the attempt under way changed of the scripts that they execute.
+    pub gate_tampering: Option<Tampering>,
     /// Grows whenever something outside attempts may have written files.
     files_version: u64,
     /// The last change of a gate that was told.
@@ -107,6 +110,7 @@ impl<'a> RunContext<'a> {
             attempt_under_way: false,
             lost_until: None,
             gate_ran: false,
+            gate_tampering: None,
             files_version: 0,
             last_heartbeat: now,
             backup_due: Duration::ZERO,

@@ -69,5 +69,6 @@ mod storms;
 mod strategy;
 mod streams;
 mod team;
+mod trusted;
 mod vanished;
 mod verified;

@@ -293,11 +293,16 @@ impl Store {
         written
     }
 
-    /// A write of many rows: they fit into memory; written piece by piece, pages would be written several times over.
+    /// A write of many rows: they fit into memory; written piece by piece, pages would be written several times over. So does
+    /// what each statement needs to be undone, which SQLite would else write to a file, a page for each page that it changes.
     pub(super) fn write_many<T>(&mut self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.read(|conn| conn.pragma_update(None, "cache_size", IMPORT_CACHE_KIB))?;
+        let set = |conn: &Connection, cache: i64, temp: &str| {
+            conn.pragma_update(None, "cache_size", cache)?;
+            conn.pragma_update(None, "temp_store", temp)
+        };
+        self.read(|conn| set(conn, IMPORT_CACHE_KIB, "MEMORY"))?;
         let written = self.write(Durability::Power, change);
-        self.read(|conn| conn.pragma_update(None, "cache_size", USUAL_CACHE_KIB))?;
+        self.read(|conn| set(conn, USUAL_CACHE_KIB, "DEFAULT"))?;
         written
     }
 }

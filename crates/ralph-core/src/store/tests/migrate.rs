@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use crate::adaptive::Beliefs;
 use crate::engine::recall;
+use crate::gate::Version;
 use crate::memory::recall::{RecallPolicy, RecallQuery};
 use crate::model::{Cost, Difficulty, DoneBy, RunId, Status, TaskId, Timestamp};
 use crate::store::sqlite::STEPS;
@@ -15,6 +16,7 @@ use crate::store::{Scope, Store, StoreError};
 fn file_of_version(path: &Path, version: usize, fill: &str) -> Connection {
     let conn = Connection::open(path).unwrap();
     conn.pragma_update(None, "foreign_keys", "OFF").unwrap();
+    conn.pragma_update(None, "legacy_alter_table", "ON").unwrap();
     for step in STEPS.iter().take(version) {
         conn.execute_batch(step).unwrap();
     }
@@ -468,4 +470,28 @@ fn a_version_20_file_keeps_its_counters_events_and_beliefs() {
     store.conn().execute("DELETE FROM tasks WHERE id = 't-1'", []).unwrap();
     assert_eq!(store.frequencies(&terms).unwrap().with.len(), 1);
     assert_eq!(count(&store, "SELECT tried_tasks + done_tasks + verified_tasks FROM totals"), 1);
+}
+
+#[test]
+fn protected_files_of_an_attempt_that_version_26_was_killed_in_are_put_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("progress.db");
+    let fill = "INSERT INTO tasks (id, title, status, created_at, updated_at, position)
+             VALUES ('t-1', 'a', 'pending', '', '', 1);
+         INSERT INTO protected_files (task_id, work_dir, path, mode, content) VALUES
+             ('t-1', '/w', 'tests/a', 420, x'6f6e65'), ('t-1', '/w', 'tests/b', 420, x'6f6e65'),
+             ('t-1', '/w', 'link', NULL, x'78'), ('t-1', '/w', 'gone', NULL, NULL);";
+    drop(file_of_version(&path, 26, fill));
+    let store = Store::open(&path).unwrap();
+    let kept = store.orphaned_protected().unwrap();
+    let file = || Version::File { bytes: "one".into(), mode: 0o644 };
+    let versions = [
+        ("tests/a", file()),
+        ("tests/b", file()),
+        ("link", Version::Link("x".into())),
+        ("gone", Version::Gone),
+    ];
+    let expected = versions.map(|(path, version)| (path.to_owned(), version));
+    assert_eq!((kept.len(), kept[0].work_dir.as_str()), (1, "/w"));
+    assert_eq!(kept[0].files.0, expected.into_iter().collect());
 }
