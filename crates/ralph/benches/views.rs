@@ -46,13 +46,13 @@ fn figures(tasks: u32, attempts: u32) -> Vec<(&'static str, String)> {
     let ready = median((0..ROUNDS).map(|_| {
         let started = Instant::now();
         let mut ui = Ui::start(dir.path());
-        ui.until(|screen| screen.contains("1 Plan") && screen.contains("#1 sonnet"));
+        ui.until(|screen| screen.contains("1 Plan") && screen.contains("sonnet 1.0 s"));
         let ready = started.elapsed();
         ui.quit();
         ready
     }));
     let mut ui = Ui::start(dir.path());
-    ui.until(|screen| screen.contains("#1 sonnet"));
+    ui.until(|screen| screen.contains("sonnet 1.0 s"));
     // Down and up again: the mark moves to the other row.
     let key = median((0..4 * ROUNDS).map(|n| {
         let (key, row) = if n % 2 == 0 { ("j", "▌· t-000001") } else { ("k", "▌· t-000000") };
