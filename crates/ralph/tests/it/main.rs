@@ -70,5 +70,6 @@ mod strategy;
 mod streams;
 mod team;
 mod trusted;
+mod ui;
 mod vanished;
 mod verified;
