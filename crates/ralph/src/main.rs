@@ -18,6 +18,7 @@ mod secrets;
 mod settings;
 #[cfg(test)]
 mod texts_tests;
+mod tui;
 mod ui;
 mod workspace;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use ralph_core::agent::Interrupt;
 use ralph_core::git::{DiffForm, Git, GitLimits};
 use ralph_core::model::{Attempt, Outcome, Task};
 use ralph_core::text::{clean_bytes, mask_secrets};
@@ -79,18 +80,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if changes(last).is_none() {
         return Err(not_in_git(&task, last));
     }
-    let limits = GitLimits { interrupt: interrupts::listen()?, ..GitLimits::default() };
-    let git = Git::open(workspace.project.root(), limits).map_err(CommandError::environment)?;
-    let git = git.ok_or_else(|| CommandError::environment("this project is in no git repository"))?;
+    let git = repository(&workspace, interrupts::listen()?)?;
     let form = if args.stat { DiffForm::Stat } else { DiffForm::Patch };
     let mut diffs = Vec::new();
     for attempt in &chosen {
         let Some(to) = changes(attempt) else { continue };
         let from = attempt.commit_before.as_deref();
-        let text = git.diff(from, to, form).map_err(|error| {
-            CommandError::environment(error)
-                .hint("git may have deleted the commit: `git reflog` shows what is left")
-        })?;
         diffs.push(AttemptDiff {
             attempt: attempt.attempt,
             attempt_number: attempt.attempt_number,
@@ -99,7 +94,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             to: to.to_owned(),
             rolled_back: attempt.undone_ref.is_some(),
             files: attempt.files_changed.clone().unwrap_or_default(),
-            diff: mask_secrets(&clean_bytes(&text)).into_owned(),
+            diff: text(&git, attempt, to, form)?,
         });
     }
     if args.json {
@@ -117,6 +112,27 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         diff.diff.lines().for_each(|line| output::line(colored(line)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn repository(workspace: &Workspace, interrupt: Interrupt) -> Result<Git, CommandError> {
+    let limits = GitLimits { interrupt, ..GitLimits::default() };
+    let git = Git::open(workspace.project.root(), limits).map_err(CommandError::environment)?;
+    git.ok_or_else(|| CommandError::environment("this project is in no git repository"))
+}
+
+fn text(git: &Git, attempt: &Attempt, to: &str, form: DiffForm) -> Result<String, CommandError> {
+    let text = git.diff(attempt.commit_before.as_deref(), to, form).map_err(|error| {
+        CommandError::environment(error)
+            .hint("git may have deleted the commit: `git reflog` shows what is left")
+    })?;
+    Ok(mask_secrets(&clean_bytes(&text)).into_owned())
+}
+
+/// What one attempt changed, in color.
+pub fn of_attempt(workspace: &Workspace, task: &Task, attempt: &Attempt) -> Result<String, CommandError> {
+    let Some(to) = changes(attempt) else { return Err(not_in_git(task, attempt)) };
+    let text = text(&repository(workspace, Interrupt::default())?, attempt, to, DiffForm::Patch)?;
+    Ok(text.lines().map(|line| colored(line) + "\n").collect())
 }
 
 fn colored(line: &str) -> String {

@@ -28,6 +28,7 @@ pub mod stats;
 pub mod status;
 pub mod task;
 pub mod trust;
+pub mod ui;
 pub mod undo;
 
 use std::path::PathBuf;
@@ -66,6 +67,7 @@ pub enum Command {
     #[command(subcommand)]
     Task(task::Command),
     Run(run::Args),
+    Ui(ui::Args),
     Note(note::Args),
     Undo(undo::Args),
     Stop(control::StopArgs),
@@ -154,6 +156,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Trust(args) => trust::run(dir, &args),
         Command::Note(args) => note::run(dir, args),
         Command::Undo(args) => undo::run(dir, &args),
+        Command::Ui(args) => ui::run(dir, &args),
     };
     result.map_err(CommandError::outside_a_run)
 }
@@ -175,8 +178,8 @@ mod tests {
 
     use super::*;
 
-    /// Commands that print no data: they change something and are silent, or print a file of another kind.
-    const SILENT: [&str; 10] = [
+    /// Commands that print no data: they change something and are silent, print a file of another kind, or draw.
+    const SILENT: [&str; 11] = [
         "task edit",
         "task done",
         "task fail",
@@ -187,6 +190,7 @@ mod tests {
         "task deps rm",
         "completions",
         "man",
+        "ui",
     ];
 
     fn collect(command: &clap::Command, path: &str, without: &mut Vec<String>) {

@@ -205,17 +205,21 @@ impl PlanFacts {
         own.map(TaskRef::from).collect()
     }
 
+    /// Whether a task was blocked together with another one.
+    pub fn is_blocked_along(status: Status, reason: Option<&str>) -> bool {
+        let reason = reason.unwrap_or_default();
+        // Earlier versions wrote `blocked with`.
+        let is_along = |start: &&str| reason.starts_with(*start);
+        status == Status::Blocked && ["blocked because ", "blocked with "].iter().any(is_along)
+    }
+
     /// Fix tasks that were blocked together with the task they are for, and that task.
     fn blocked_chains(&self) -> HashMap<&TaskId, &TaskId> {
         let made_for: HashMap<&TaskId, &TaskId> =
             self.nodes.iter().filter_map(|node| Some((&node.id, node.made_for.as_ref()?))).collect();
-        let is_part = |task: &&Task| {
-            let reason = task.reason.as_deref().unwrap_or_default();
-            // Earlier versions wrote `blocked with`.
-            let is_along = |start: &&str| reason.starts_with(*start);
-            task.status == Status::Blocked && ["blocked because ", "blocked with "].iter().any(is_along)
-        };
-        let parts: HashSet<&TaskId> = self.tasks.iter().filter(is_part).map(|task| &task.id).collect();
+        let is_part = |task: &&Task| Self::is_blocked_along(task.status, task.reason.as_deref());
+        let parts = self.tasks.iter().filter(is_part);
+        let parts: HashSet<&TaskId> = parts.map(|task| &task.id).collect();
         let chain = |id| {
             let mut root = *made_for.get(id)?;
             while parts.contains(root) {

@@ -72,6 +72,7 @@ mod strategy;
 mod streams;
 mod team;
 mod trusted;
+mod ui;
 mod undo;
 mod vanished;
 mod verified;
