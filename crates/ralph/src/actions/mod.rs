@@ -108,7 +108,6 @@ pub fn reset(workspace: &mut Workspace, names: &[String]) -> Result<Receipt, Com
 }
 
 /// Lets a blocked task be attempted again, by a run that goes on or by the next one.
-#[expect(dead_code, reason = "for the views")]
 pub fn go_ahead(workspace: &mut Workspace, name: &str) -> Result<Receipt, CommandError> {
     let task = workspace.task(name)?;
     let name = task.name();

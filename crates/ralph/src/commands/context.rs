@@ -7,10 +7,10 @@ use ralph_core::engine::Templates;
 use ralph_core::store::{RunRates, Scope};
 use serde_json::json;
 
-use crate::command_error::CommandResult;
+use crate::command_error::{CommandError, CommandResult};
 use crate::commands::run;
 use crate::output;
-use crate::settings::{Count, build_agent};
+use crate::settings::{Count, Settings, build_agent};
 use crate::ui::{scores, table};
 use crate::workspace::Workspace;
 
@@ -42,6 +42,40 @@ pub struct Args {
     /// Print JSON with all parts.
     #[arg(long)]
     json: bool,
+}
+
+/// What a task's next attempt would be told, as text, and how its memory sections came about.
+#[derive(Debug, serde::Serialize)]
+pub struct NextPrompt {
+    pub model: String,
+    pub rationale: String,
+    /// Why Ralph would not start an attempt now.
+    pub ask_human: Option<String>,
+    pub system: Option<String>,
+    pub prompt: String,
+    pub explanation: String,
+}
+
+impl NextPrompt {
+    pub fn read(workspace: &Workspace, settings: &Settings, name: &str) -> Result<Self, CommandError> {
+        let agent = build_agent(settings.agent(), &settings.agents)?;
+        let run_settings = run::run_settings(settings, Scope::All, &run::Args::default());
+        let task = workspace.task(name)?;
+        let metrics = workspace.store.metrics(&task.id)?;
+        let templates = Templates::load(&workspace.project)?;
+        let prompter = run::prompter(workspace, &templates, &agent, &run_settings);
+        let prompt = prompter.prompt(&task, &metrics, 1, RunRates::default())?;
+        let considered = scores::considered(&prompt.recalled, &prompt.learnings);
+        let explanation = format!("{}{considered}", prompt.explanation);
+        Ok(Self {
+            system: agent.system_prompt(&prompt.rules),
+            prompt: agent.prompt(&prompt.rules, &prompt.task),
+            model: prompt.choice.model,
+            rationale: prompt.choice.rationale,
+            ask_human: prompt.ask_human,
+            explanation: anstream::adapter::strip_str(&explanation).to_string(),
+        })
+    }
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {

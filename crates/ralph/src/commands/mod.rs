@@ -24,6 +24,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod serve;
 pub mod stats;
 pub mod status;
 pub mod task;
@@ -74,6 +75,7 @@ pub enum Command {
     /// Resume a paused run.
     Resume(control::RunArgs),
     Status(status::Args),
+    Serve(serve::Args),
     Runs(runs::Args),
     Diff(diff::Args),
     /// Show what the latest failures have in common and what to do about it.
@@ -136,6 +138,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Pause(args) => control::pause(dir, &args),
         Command::Resume(args) => control::resume(dir, &args),
         Command::Stats(args) => stats::run(dir, &args),
+        Command::Serve(args) => serve::run(dir, &args),
         Command::Runs(args) => runs::run(dir, &args),
         Command::Diff(args) => diff::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),
@@ -175,8 +178,8 @@ mod tests {
 
     use super::*;
 
-    /// Commands that print no data: they change something and are silent, or print a file of another kind.
-    const SILENT: [&str; 10] = [
+    /// Commands that print no data: they change something and are silent, or print something of another kind.
+    const SILENT: [&str; 11] = [
         "task edit",
         "task done",
         "task fail",
@@ -187,6 +190,7 @@ mod tests {
         "task deps rm",
         "completions",
         "man",
+        "serve",
     ];
 
     fn collect(command: &clap::Command, path: &str, without: &mut Vec<String>) {

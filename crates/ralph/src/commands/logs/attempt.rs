@@ -69,19 +69,8 @@ struct TaskLogs<'a> {
 }
 
 impl TaskLogs<'_> {
-    /// The task's attempts that have a log, oldest first; a running one is the last.
     fn all(&self) -> Result<Vec<LoggedAttempt>, CommandError> {
-        let (store, task) = (&self.workspace.store, self.task);
-        // Claims first: an attempt that ends between the two reads is then in both instead of in neither.
-        let claims = store.claims()?;
-        let history = store.history(Some(&task.id))?;
-        let mut all: Vec<LoggedAttempt> = history.into_iter().filter_map(LoggedAttempt::recorded).collect();
-        if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
-            let running = LoggedAttempt::claimed(task, claim, store.attempt_counts(&task.id)?.counted);
-            let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
-            all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
-        }
-        Ok(all)
+        LoggedAttempt::all(self.workspace, self.task)
     }
 
     fn newest(&self) -> Result<Option<LoggedAttempt>, CommandError> {
@@ -225,6 +214,21 @@ pub enum State {
 }
 
 impl LoggedAttempt {
+    /// The task's attempts that have a log, oldest first; a running one is the last.
+    pub fn all(workspace: &Workspace, task: &Task) -> Result<Vec<Self>, CommandError> {
+        let store = &workspace.store;
+        // Claims first: an attempt that ends between the two reads is then in both instead of in neither.
+        let claims = store.claims()?;
+        let history = store.history(Some(&task.id))?;
+        let mut all: Vec<Self> = history.into_iter().filter_map(Self::recorded).collect();
+        if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
+            let running = Self::claimed(task, claim, store.attempt_counts(&task.id)?.counted);
+            let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
+            all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
+        }
+        Ok(all)
+    }
+
     fn recorded(attempt: Attempt) -> Option<Self> {
         Some(Self { log: attempt.log_path.clone()?, attempt, state: State::Ended })
     }
@@ -246,8 +250,55 @@ impl LoggedAttempt {
         })
     }
 
+    pub fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
     fn path(&self, workspace: &Workspace) -> PathBuf {
         workspace.project.root().join(&self.log)
+    }
+}
+
+/// A log as text without styles and as wide as it comes, for views. What it says is clean and masked.
+pub struct LogText {
+    reader: LogReader,
+    page: Page,
+}
+
+impl LogText {
+    pub fn open(workspace: &Workspace, task: &Task, logged: &LoggedAttempt) -> Result<Self, CommandError> {
+        let settings = workspace.settings()?;
+        let missing = |error| missing(workspace, task, logged, &settings, error);
+        let (dir, name) = LogDir::of_record(workspace.project.root(), &logged.log).map_err(missing)?;
+        let log = LogStream::open(Rc::new(dir), &name).map_err(missing)?;
+        let (parser, _) = parser(&logged.attempt, &settings);
+        let page = Page::new(task, usize::MAX, logged.attempt.started_at);
+        Ok(Self { reader: LogReader::new(log, parser), page })
+    }
+
+    /// What was written since the last time, some of it; none if that is nothing.
+    pub fn more(&mut self) -> io::Result<Option<String>> {
+        let mut text = String::new();
+        let page = &mut self.page;
+        let is_more = self.reader.read(&mut |at, entry| text.push_str(&page.entry(at, entry)))?;
+        Ok(is_more.then(|| anstream::adapter::strip_str(&text).to_string()))
+    }
+}
+
+/// Why a log cannot be opened.
+fn missing(
+    workspace: &Workspace,
+    task: &Task,
+    logged: &LoggedAttempt,
+    settings: &Settings,
+    error: io::Error,
+) -> CommandError {
+    match error.kind() {
+        io::ErrorKind::NotFound => deleted(task, logged, settings),
+        _ => {
+            let path = logged.path(workspace);
+            CommandError::environment(format_args!("cannot read {}: {error}", path.display()))
+        }
     }
 }
 
@@ -273,13 +324,7 @@ impl ShownLog {
         args: &Args,
     ) -> Result<Self, CommandError> {
         let settings = workspace.settings()?;
-        let missing = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => deleted(task, logged, &settings),
-            _ => CommandError::environment(format_args!(
-                "cannot read {}: {error}",
-                logged.path(workspace).display()
-            )),
-        };
+        let missing = |error| missing(workspace, task, logged, &settings, error);
         let (dir, name) = LogDir::of_record(workspace.project.root(), &logged.log).map_err(missing)?;
         let dir = Rc::new(dir);
         let log = LogStream::open(dir.clone(), &name).map_err(missing)?;
@@ -287,7 +332,14 @@ impl ShownLog {
             Body::Raw(log, vec![0; CHUNK])
         } else {
             let page = Page::new(task, ui::width(), logged.attempt.started_at);
-            let reader = LogReader::new(log, parser(&logged.attempt, &settings));
+            let (parser, is_known) = parser(&logged.attempt, &settings);
+            if !is_known {
+                let name = logged.attempt.agent.as_deref().unwrap_or_default();
+                output::note(format_args!(
+                    "note: the agent `{name}` is no longer in the settings, so its log is shown as text"
+                ));
+            }
+            let reader = LogReader::new(log, parser);
             output::text(page.header(task, logged));
             Body::Read(reader, page)
         };
@@ -332,17 +384,13 @@ impl ShownLog {
     }
 }
 
-/// The reader for the agent that made the attempt; for one that is no longer in the settings, a reader of text.
-fn parser(attempt: &Attempt, settings: &Settings) -> Box<dyn StreamParser> {
+/// The reader for the agent that made the attempt; for one that is no longer in the settings, a reader of text. Whether the agent
+/// is known.
+fn parser(attempt: &Attempt, settings: &Settings) -> (Box<dyn StreamParser>, bool) {
     let name = attempt.agent.as_deref().unwrap_or_default();
     match build_agent(name, &settings.agents) {
-        Ok(agent) => agent.parser(),
-        Err(_) => {
-            output::note(format_args!(
-                "note: the agent `{name}` is no longer in the settings, so its log is shown as text"
-            ));
-            AgentKind::Command.build(Setup::default()).parser()
-        }
+        Ok(agent) => (agent.parser(), true),
+        Err(_) => (AgentKind::Command.build(Setup::default()).parser(), false),
     }
 }
 

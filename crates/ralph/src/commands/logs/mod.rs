@@ -4,6 +4,8 @@ mod attempt;
 mod events;
 mod page;
 
+pub use attempt::{LogText, LoggedAttempt};
+
 use std::path::Path;
 use std::time::Duration;
 
