@@ -248,6 +248,9 @@ impl LogView {
             text.push_str(&more);
             is_cut |= keep_end(&mut text, 2 * LONG_BYTES, LONG_BYTES);
         }
+        if !logged.is_running() {
+            text.push_str(&log.end(&logged));
+        }
         is_cut |= keep_end(&mut text, LONG_BYTES, LONG_BYTES);
         Ok(Self { text, is_cut, under_way: logged.is_running() })
     }

@@ -283,6 +283,15 @@ impl LogText {
         let is_more = self.reader.read(&mut |at, entry| text.push_str(&page.entry(at, entry)))?;
         Ok(is_more.then(|| anstream::adapter::strip_str(&text).to_string()))
     }
+
+    /// What stands below the log of an attempt that is over: how it ended.
+    pub fn end(self, logged: &LoggedAttempt) -> String {
+        let Self { reader, mut page } = self;
+        let mut text = String::new();
+        let report = reader.finish(&mut |at, entry| text.push_str(&page.entry(at, entry)));
+        text.push_str(&page.end(logged, &report, &[]));
+        anstream::adapter::strip_str(&text).to_string()
+    }
 }
 
 /// Why a log cannot be opened.

@@ -36,8 +36,11 @@ async function show() {
     return renderNow();
   }
   try {
+    state.again = 0;
     const nodes = await VIEWS[at.name].show(at);
-    if (turn === shown.turn) fill(nodes, isNew);
+    if (turn !== shown.turn) return;
+    fill(nodes, isNew);
+    if (state.again) shown.timer = setTimeout(show, state.again);
   } catch (error) {
     if (turn === shown.turn && isNew) fill([card(null, { class: "needs" }, h("p", {}, sentence(error.message)), (error.hints ?? []).map((hint) => h("p", { class: "soft" }, hint)))], isNew);
   }

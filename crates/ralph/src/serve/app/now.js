@@ -1,6 +1,7 @@
 // The header, and what goes on now.
 
-const state = { now: null, recent: [], outputs: new Map() };
+// `again`: how soon the view wants to be read again, though nothing was told.
+const state = { now: null, recent: [], outputs: new Map(), again: 0 };
 
 const button = (text, onclick, attributes) => h("button", { type: "button", onclick, ...attributes }, text);
 
@@ -134,7 +135,7 @@ function renderOutput(id) {
 
 function recent() {
   if (state.recent.length === 0) return null;
-  const rows = [...state.recent].reverse().slice(0, 14);
+  const rows = [...state.recent].reverse().slice(0, 10);
   return card("What happened", {}, h("ol", { class: "recent" }, rows.map((line) => h("li", {}, h("span", { class: "soft num" }, clock(line.at)), h("span", { class: "lines" }, line.text)))));
 }
 
@@ -155,7 +156,7 @@ function planList(now) {
   const one = now.groups.length === 1 && now.groups_left_out === 0;
   const part = (group) => [
     h("div", { class: "phase" }, one ? null : h("a", { href: `#/plan?group=${encodeURIComponent(group.id)}` }, group.title),
-      !one && h("span", { class: "num" }, ` ${group.tally.verified + group.tally.unverified} of ${group.tally.total}`)),
+      !one && h("span", { class: "num" }, ` · ${group.tally.verified + group.tally.unverified} of ${group.tally.total} done`)),
     h("div", { class: "tasks" }, group.rows.map(planRow)),
     group.left_out > 0 && h("p", { class: "soft more" }, `… and ${counted(group.left_out, "more task")}`),
   ];

@@ -99,7 +99,9 @@ function diffCards(diffs) {
 
 function logCard(task, log, number) {
   const logged = task.attempts.filter((of) => of.has_log);
-  const choice = logged.map((of) => link(`${taskLink(task.id, "log")}?number=${of.number}`, h("span", { class: String(of.number) === number ? "on" : "" }, of.name)));
-  return card(null, {}, choice.length > 0 && h("div", { class: "row links" }, choice, log.under_way && link(taskLink(task.id, "log"), "under way")),
+  const chosen = number ?? (log.under_way ? null : String(logged.at(-1)?.number));
+  if (log.under_way) state.again = 2000;
+  const choice = logged.map((of) => link(`${taskLink(task.id, "log")}?number=${of.number}`, h("span", { class: String(of.number) === chosen ? "on" : "" }, of.name)));
+  return card(null, {}, choice.length > 0 && h("div", { class: "row links" }, choice, task.under_way && link(taskLink(task.id, "log"), h("span", { class: log.under_way ? "on" : "" }, "under way"))),
     log.is_cut && h("p", { class: "soft" }, "The beginning is left out: ", command(`ralph logs ${task.name}`)), pre(log.text || "The log is empty.", { class: "long log" }));
 }
