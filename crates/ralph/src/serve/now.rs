@@ -221,7 +221,25 @@ fn run_now(status: &StatusFacts) -> Option<RunNow> {
             others: status.active.len() - 1,
         });
     }
+    // A run that crashed before an attempt of it was recorded is not the last one that is told of, but it is the last one.
+    let crashed = status.run.as_ref().map(|last| &last.run).filter(|run| run.outcome.is_none());
     let run = status.last_run.as_ref()?;
+    if let Some(crashed) = crashed.filter(|crashed| crashed.id != run.run_id) {
+        return Some(RunNow {
+            id: crashed.id.clone(),
+            active: false,
+            word: "crashed".to_owned(),
+            class: "bad",
+            started_at: crashed.started_at,
+            ended_at: None,
+            duration_ms: 0,
+            can_pause: false,
+            can_resume: false,
+            reason: Some("Ralph crashed; the next run continues where it stopped".to_owned()),
+            hint: None,
+            others: 0,
+        });
+    }
     let (word, class) = match (run.outcome.as_str(), run.exit_code) {
         ("died", _) => ("crashed", "bad"),
         (_, Some(0)) => ("finished", "ok"),

@@ -6,11 +6,10 @@ mod page;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Project, eventually};
+use crate::support::{PATIENCE, Project};
 
 /// A dashboard that runs, and its secrets.
 pub struct Serve {
@@ -198,9 +197,12 @@ fn only_the_page_itself_is_answered_without_a_cookie_and_nothing_to_a_foreign_na
     for path in views {
         assert_eq!(serve.get(path, &cookie).status, 200, "{path}");
     }
-    let beside = ["/api/events", "/api/none", "/none", "/../../etc/passwd", "/api/../../.ralph.toml", "/%2e%2e/x"];
+    let beside =
+        ["/api/events", "/api/none", "/none", "/../../etc/passwd", "/api/../../.ralph.toml", "/%2e%2e/x"];
     for path in views.iter().chain(&beside) {
-        for headers in ["", "Cookie: ralph=1\r\n", "Cookie: ralph_0=; ralph_1=x\r\n", "Authorization: Bearer x\r\n"] {
+        for headers in
+            ["", "Cookie: ralph=1\r\n", "Cookie: ralph_0=; ralph_1=x\r\n", "Authorization: Bearer x\r\n"]
+        {
             let reply = serve.get(path, headers);
             assert_eq!(reply.status, 401, "{path} {headers}");
             assert!(!reply.body.contains("Keep the list"), "{path}");
@@ -212,7 +214,9 @@ fn only_the_page_itself_is_answered_without_a_cookie_and_nothing_to_a_foreign_na
         assert!(!reply.body.contains("root:") && !reply.body.contains("[run]"), "{path}");
     }
     // A name that was made to lead here: refused before anything else, whatever else is right.
-    for host in ["evil.example", "localhost.evil.example", "127.0.0.1", "127.0.0.1.evil.example", "10.0.0.1", ""] {
+    for host in
+        ["evil.example", "localhost.evil.example", "127.0.0.1", "127.0.0.1.evil.example", "10.0.0.1", ""]
+    {
         let host = if host.is_empty() { String::new() } else { format!("{host}:{}", serve.port()) };
         let host = if host.starts_with("127.0.0.1:") { "127.0.0.1:1".to_owned() } else { host };
         for path in ["/", "/app.js", "/api/now", "/none"] {
@@ -251,7 +255,11 @@ fn every_answer_has_strict_headers() {
             ] {
                 assert!(reply.head.contains(header), "{path}: no {header} in {}", reply.head);
             }
-            assert!(!reply.head.contains("unsafe") && !reply.head.contains("Access-Control"), "{}", reply.head);
+            assert!(
+                !reply.head.contains("unsafe") && !reply.head.contains("Access-Control"),
+                "{}",
+                reply.head
+            );
         }
     }
     // The report brings its own style sheet, which is allowed by its hash and nothing else is.
@@ -260,7 +268,11 @@ fn every_answer_has_strict_headers() {
     let run = project.json(&["runs", "--json"])[0]["run_id"].as_str().unwrap().to_owned();
     let report = serve.get(&format!("/report?run={run}"), &cookie);
     assert!(report.body.contains("<style>") && report.body.contains("Keep the list"), "{report:?}");
-    assert!(report.head.contains("style-src 'sha256-") && report.head.contains("; sandbox"), "{}", report.head);
+    assert!(
+        report.head.contains("style-src 'sha256-") && report.head.contains("; sandbox"),
+        "{}",
+        report.head
+    );
 }
 
 #[test]
@@ -291,14 +303,20 @@ fn a_change_needs_the_cookie_the_pages_origin_and_its_key() {
     }
     // No reading address changes anything.
     let get = format!("Cookie: {cookie}\r\nOrigin: {own}\r\nX-Ralph-Key: {key}\r\n");
-    assert_eq!(serve.get("/api/action?action=skip&task=1.1", &get).status, 200);
+    assert_eq!(serve.get("/api/action?action=skip&task=1.1", &get).status, 404);
     assert_eq!(project.status_of("1.1"), "pending");
     let login = Login { cookie, key };
     let reply = serve.act(&login, &json!({ "action": "skip", "task": "1.1" }));
     assert_eq!(reply.status, 200, "{reply:?}");
     assert!(reply.json()["lines"][0].as_str().unwrap().contains("skipped"), "{reply:?}");
     assert_eq!(project.status_of("1.1"), "skipped");
-    for body in [json!({}), json!({ "action": "rm" }), json!({ "action": "skip", "task": "none" }), json!([1]), json!({ "action": "note", "task": "1.2", "text": " " })] {
+    for body in [
+        json!({}),
+        json!({ "action": "rm" }),
+        json!({ "action": "skip", "task": "none" }),
+        json!([1]),
+        json!({ "action": "note", "task": "1.2", "text": " " }),
+    ] {
         let reply = serve.act(&login, &body);
         assert!([400, 409].contains(&reply.status) && !reply.json()["error"].is_null(), "{body}: {reply:?}");
     }
@@ -383,7 +401,10 @@ fn elsewhere_the_dashboard_says_so_loudly_and_changes_nothing() {
     let named = serve.raw(&format!("GET / HTTP/1.1\r\nHost: evil.example:{}\r\n\r\n", serve.port()));
     assert_eq!(named.status, 403);
     let (_, err, _) = serve.end("-INT");
-    assert!(err.contains("warning: the dashboard listens on 0.0.0.0") && err.contains("not only on this machine"), "{err}");
+    assert!(
+        err.contains("warning: the dashboard listens on 0.0.0.0") && err.contains("not only on this machine"),
+        "{err}"
+    );
     assert!(err.contains("nothing is encrypted"), "{err}");
     let serve = Serve::start(&project, &["--host", "0.0.0.0", "--allow-actions"]);
     assert_eq!(serve.act(&serve.login(), &skip).status, 200);
@@ -395,23 +416,37 @@ fn elsewhere_the_dashboard_says_so_loudly_and_changes_nothing() {
 #[test]
 fn what_others_wrote_arrives_as_clean_text() {
     let project = Project::new();
-    let hostile = "<script>alert(1)</script>\u{1b}[31mred\u{202e}reversed\u{200b} \"><img src=x onerror=alert(2)>";
+    let hostile =
+        "<script>alert(1)</script>\u{1b}[31mred\u{202e}reversed\u{200b} \"><img src=x onerror=alert(2)>";
     let id = project.add(&["x", "--key", "1.1", "--verify", "false", "--description", "y"]);
     // As an older version or another program may have left it.
     project.database().execute("UPDATE tasks SET title = ?1, description = ?1", [hostile]).unwrap();
-    project.agent(&format!("printf '%s\\n' '{hostile}' >&2; printf '%s\\n' '{hostile}'; echo \"<task-failed>{id}</task-failed>\""));
+    project.agent(&format!(
+        "printf '%s\\n' '{hostile}' >&2; printf '%s\\n' '{hostile}'; echo \"<task-failed>{id}</task-failed>\""
+    ));
     project.ralph(&["run", "--limit", "1"]);
     let serve = Serve::start(&project, &[]);
     let login = serve.login();
     let cookie = format!("Cookie: {}\r\n", login.cookie);
-    for path in ["/api/now", "/api/plan", "/api/task?task=1.1", "/api/prompt?task=1.1", "/api/log?task=1.1", "/api/decisions", "/api/memory"] {
+    for path in [
+        "/api/now",
+        "/api/plan",
+        "/api/task?task=1.1",
+        "/api/prompt?task=1.1",
+        "/api/log?task=1.1",
+        "/api/decisions",
+        "/api/memory",
+    ] {
         let reply = serve.get(path, &cookie);
         assert!(!reply.body.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{path}");
         assert!(!reply.body.contains("\\u001b"), "{path}: {}", reply.body);
         assert!(reply.head.contains("Content-Type: application/json"), "{path}");
     }
     let drawing = serve.view(&login, "/api/plan")["svg"].as_str().unwrap().to_owned();
-    assert!(drawing.contains("&lt;script&gt;") && !drawing.contains("<script") && !drawing.contains("<img"), "{drawing}");
+    assert!(
+        drawing.contains("&lt;script&gt;") && !drawing.contains("<script") && !drawing.contains("<img"),
+        "{drawing}"
+    );
 }
 
 /// The events of the stream, as `(name, data)`.
@@ -420,7 +455,8 @@ struct Events(BufReader<TcpStream>);
 impl Events {
     fn open(serve: &Serve, login: &Login) -> Self {
         let mut stream = serve.connect();
-        let request = format!("GET /api/events HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\n\r\n", serve.host, login.cookie);
+        let request =
+            format!("GET /api/events HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\n\r\n", serve.host, login.cookie);
         stream.write_all(request.as_bytes()).unwrap();
         Self(BufReader::new(stream))
     }
@@ -457,9 +493,9 @@ fn pages_hear_of_a_run_of_another_process_of_its_output_and_of_its_crash() {
     }
     let mut run = project.command(&["run"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     for page in &mut events {
-        page.wait_for("output", |output| output["text"].as_str().unwrap().contains("working hard"));
         let now = page.wait_for("now", |now| now["workers"][0]["name"] == "1.1");
         assert_eq!((&now["run"]["word"], &now["counts"]["in_progress"]), (&json!("running"), &json!(1)));
+        page.wait_for("output", |output| output["text"].as_str().unwrap().contains("working hard"));
     }
     // A page that opens later is told at once, without anything new.
     let mut late = Events::open(&serve, &login);
@@ -489,21 +525,22 @@ fn a_large_plan_is_sent_in_parts() {
     database
         .execute_batch(
             "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-             INSERT INTO tasks (id, title, phase, created_at, updated_at)
-             SELECT printf('t-%06x', i), 'Task ' || i, 1 + i % 40, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z' FROM n;",
+             INSERT INTO tasks (id, position, title, phase, created_at, updated_at)
+             SELECT printf('t-%06x', i), i, 'Task ' || i, 1 + i % 40, '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z' FROM n;",
         )
         .unwrap();
     drop(database);
     let serve = Serve::start(&project, &[]);
     let login = serve.login();
     let now = serve.view(&login, "/api/now");
-    let rows: usize = now["groups"].as_array().unwrap().iter().map(|group| group["rows"].as_array().unwrap().len()).sum();
+    let rows: usize =
+        now["groups"].as_array().unwrap().iter().map(|group| group["rows"].as_array().unwrap().len()).sum();
     assert!((1..=150).contains(&rows) && now["counts"]["total"] == 2000, "{rows}");
     let plan = serve.view(&login, "/api/plan");
     let boxes = |plan: &Value| plan["svg"].as_str().unwrap().matches("<a class=\"node").count();
     assert_eq!((boxes(&plan), plan["of"].as_u64()), (40, Some(40)), "{plan}");
     let group = serve.view(&login, "/api/plan?group=phase%202");
-    assert_eq!((boxes(&group), &group["title"]), (50, &json!("Phase 2")));
+    assert_eq!((boxes(&group), &group["title"]), (49, &json!("Phase 2")));
     let cookie = format!("Cookie: {}\r\n", login.cookie);
     let sizes = ["/api/now", "/api/plan"].map(|path| serve.get(path, &cookie).body.len());
     assert!(sizes.iter().all(|size| *size < 200_000), "{sizes:?}");
@@ -522,6 +559,5 @@ fn serving_ends_while_pages_are_open() {
     let mut rest = Vec::new();
     let _ = events.0.read_to_end(&mut rest);
     half.shutdown(Shutdown::Both).ok();
-    eventually("the project is as before", || project.status_of("1.1") == "pending");
-    std::thread::sleep(Duration::from_millis(1));
+    assert_eq!(project.status_of("1.1"), "pending");
 }

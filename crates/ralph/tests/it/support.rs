@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// How long a test waits for something that will happen, and how soon something ends that must not wait for what takes
 /// ten minutes. Long, because a loaded machine is slow and no test may depend on speed.
-pub const PATIENCE: Duration = Duration::from_secs(25);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The memory that a process has taken for its data, in KiB. Without the pages of the program itself, which is large and
 /// grows as long as tests run it without optimization.

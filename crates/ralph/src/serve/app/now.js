@@ -11,7 +11,7 @@ function renderHeader(now) {
   document.title = `${now.needs.length ? `(${now.needs.length + now.more_needs}) ` : ""}${now.project} — Ralph`;
   $("run").replaceChildren(
     run ? h("span", { class: `pill ${run.class}`, id: "run-state" }, run.word) : h("span", { class: "pill idle", id: "run-state" }, "no runs yet"),
-    ...(run ? [h("span", { class: "soft" }, run.active ? ticking(run.started_at) : elapsed(run.duration_ms), ` · started ${clock(run.started_at)}`,
+    ...(run ? [h("span", { class: "soft" }, run.active ? [ticking(run.started_at), " · "] : run.duration_ms > 0 && `${elapsed(run.duration_ms)} · `, `started ${clock(run.started_at)}`,
       run.others > 0 && ` · ${counted(run.others, "other run")}`)] : []));
   const c = now.counts;
   const landed = c.done - c.verified;

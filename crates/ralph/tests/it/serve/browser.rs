@@ -40,7 +40,8 @@ impl Browser {
             let rest = line.split("successfully on port ").nth(1)?;
             rest.trim_end_matches('.').parse::<u16>().ok()
         });
-        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).build();
+        let config =
+            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).build();
         let profile = tempfile::tempdir().unwrap();
         let mut browser = Self {
             driver,
@@ -138,10 +139,12 @@ impl Browser {
         // A part of the page may be built anew in between.
         let started = Instant::now();
         loop {
-            let found = self.call("POST", "/elements", &json!({ "using": "css selector", "value": selector }));
+            let found =
+                self.call("POST", "/elements", &json!({ "using": "css selector", "value": selector }));
             let element = found[0].as_object().and_then(|of| of.values().next()).and_then(Value::as_str);
             let url = element.map(|id| format!("{}/element/{id}/click", self.session));
-            let clicked = url.map(|url| self.http.post(&url).header("Content-Type", "application/json").send("{}"));
+            let clicked =
+                url.map(|url| self.http.post(&url).header("Content-Type", "application/json").send("{}"));
             match clicked {
                 Some(Ok(answer)) if answer.status().is_success() => return,
                 _ => assert!(started.elapsed() < PATIENCE, "cannot click {selector}"),
@@ -161,7 +164,18 @@ impl Browser {
         self.wait(&find);
         self.script(&format!("const button = {find}; button.setAttribute('data-test', 'wanted');"));
         self.click("[data-test=wanted]");
-        self.script("document.querySelectorAll('[data-test]').forEach((one) => one.removeAttribute('data-test'))");
+        self.script(
+            "document.querySelectorAll('[data-test]').forEach((one) => one.removeAttribute('data-test'))",
+        );
+    }
+
+    /// Runs a script before those of every page that is opened from now on.
+    pub fn on_new_pages(&self, script: &str) {
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": script }));
+    }
+
+    pub fn forget_cookies(&self) {
+        self.devtools("Network.clearBrowserCookies", &json!({}));
     }
 
     #[track_caller]
@@ -174,7 +188,11 @@ impl Browser {
     #[track_caller]
     pub fn errors(&self) -> Vec<String> {
         let log = self.call("POST", "/se/log", &json!({ "type": "browser" }));
-        log.as_array().unwrap().iter().map(|entry| entry["message"].as_str().unwrap_or_default().to_owned()).collect()
+        log.as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| entry["message"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 
     #[track_caller]

@@ -36,7 +36,17 @@ fn project() -> Project {
     project.add(&["Import from CSV", "--key", "2.1", "--phase", "2", "--verify", "true", "--after", "1.1"]);
     project.add(&["Tick items off", "--key", "2.2", "--phase", "2", "--verify", "true", "--after", "1.2"]);
     let title = "<img src=x onerror=window.harmed=1><script>window.harmed=1</script> & more";
-    project.add(&[title, "--key", "3.1", "--phase", "3", "--description", "<b onclick=harm()>y</b>", "--after", "2.1"]);
+    project.add(&[
+        title,
+        "--key",
+        "3.1",
+        "--phase",
+        "3",
+        "--description",
+        "<b onclick=harm()>y</b>",
+        "--after",
+        "2.1",
+    ]);
     project.write("does-2.1", "fail");
     project.write("does-2.2", "hold");
     project.git(&["config", "user.name", "t"]);
@@ -48,6 +58,16 @@ fn project() -> Project {
 
 fn run(project: &Project) -> Background {
     Background(project.command(&["run"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+/// A page that keeps what its content security policy refused.
+fn open(width: u32, height: u32, scheme: Scheme) -> Browser {
+    let browser = Browser::open(width, height, scheme);
+    browser.on_new_pages(
+        "window.violations = []; \
+         addEventListener('securitypolicyviolation', (event) => window.violations.push(event.violatedDirective))",
+    );
+    browser
 }
 
 fn shots() -> Option<PathBuf> {
@@ -78,7 +98,7 @@ fn look_at_every_view(browser: &Browser, name: &str) {
             browser.screenshot(&dir.join(format!("{name}-{view}.png")));
         }
     }
-    assert_eq!(browser.script("return window.harmed ?? null"), json!(null));
+    assert_eq!(browser.script("return [window.harmed ?? null, window.violations]"), json!([null, []]));
     assert_eq!(browser.errors(), Vec::<String>::new());
 }
 
@@ -86,7 +106,7 @@ fn look_at_every_view(browser: &Browser, name: &str) {
 fn a_page_follows_a_run_and_shows_every_view() {
     let project = project();
     let serve = Serve::start(&project, &[]);
-    let browser = Browser::open(1280, 900, Scheme::Light);
+    let browser = open(1280, 900, Scheme::Light);
     browser.go(&serve.link);
     browser.wait_for_text("0 of 5 done");
     // The token is gone from the address, and the page outlives a reload without it.
@@ -125,7 +145,7 @@ fn a_page_follows_a_run_and_shows_every_view() {
 fn every_action_is_done_from_the_page_and_leaves_a_receipt() {
     let project = project();
     let serve = Serve::start(&project, &[]);
-    let browser = Browser::open(1280, 900, Scheme::Light);
+    let browser = open(1280, 900, Scheme::Light);
     browser.go(&serve.link);
     let mut run = run(&project);
     browser.wait("document.querySelector('.worker .output')?.textContent.includes('working on 2.2')");
@@ -198,8 +218,10 @@ fn the_page_is_whole_in_the_dark_and_on_a_phone_and_says_when_its_link_is_old() 
     project.write("does-2.2", "");
     project.ralph(&["run"]);
     let serve = Serve::start(&project, &[]);
-    for (name, width, height, scheme) in [("dark", 1280, 900, Scheme::Dark), ("phone", 390, 844, Scheme::Light)] {
-        let browser = Browser::open(width, height, scheme);
+    for (name, width, height, scheme) in
+        [("dark", 1280, 900, Scheme::Dark), ("phone", 390, 844, Scheme::Light)]
+    {
+        let browser = open(width, height, scheme);
         browser.go(&serve.link);
         browser.wait_for_text("Needs you");
         let background = browser.script("return getComputedStyle(document.body).backgroundColor");
@@ -213,6 +235,7 @@ fn the_page_is_whole_in_the_dark_and_on_a_phone_and_says_when_its_link_is_old() 
         look_at_every_view(&browser, name);
         if name == "phone" {
             browser.go("about:blank");
+            browser.forget_cookies();
             browser.go(&format!("http://{}/#token=old", serve.host));
             browser.wait_for_text("Open the link that `ralph serve` printed");
         }
