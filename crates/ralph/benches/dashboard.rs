@@ -77,8 +77,8 @@ fn large_project() -> tempfile::TempDir {
 fn fill(tx: &rusqlite::Transaction<'_>, tasks: usize, attempts: usize, runs: usize) {
     for n in 0..runs {
         tx.prepare_cached(
-            "INSERT INTO runs (id, started_at, ended_at, outcome, exit_code, host, pid, pid_started)
-             VALUES (?1, ?2, ?2, 'finished', 0, 'h', 1, 1)",
+            "INSERT INTO runs (id, started_at, ended_at, outcome, exit_code, settings, host, pid, pid_started)
+             VALUES (?1, ?2, ?2, 'finished', 0, '{}', 'h', 1, '1')",
         )
         .unwrap()
         .execute(params![format!("r-{n:08x}"), AT])

@@ -171,7 +171,6 @@ impl Connections {
         let mut known = 0;
         while interrupt.first().is_none() {
             let (mut can_accept, ready) = self.wait()?;
-            self.read_messages();
             let mut over = Vec::new();
             for (connection, ready) in self.open.iter_mut().zip(ready) {
                 if !ready.is_empty() && connection.turn(ready, &mut handle, &self.present) == Life::Over {
@@ -179,6 +178,7 @@ impl Connections {
                 }
             }
             self.open.retain(|connection| !over.contains(&connection.id) && !connection.is_late());
+            self.read_messages();
             let mut taken = 0;
             while can_accept && taken < AT_ONCE {
                 can_accept = self.accept(&mut handle);
@@ -375,6 +375,8 @@ impl Connection {
         let mut chunk = [0; 8 * 1024];
         loop {
             match self.stream.read(&mut chunk) {
+                // Nothing more comes; what did come may be a whole request.
+                Ok(0) if bytes.len() > before => break,
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(n) => bytes.extend_from_slice(chunk.get(..n).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

@@ -316,3 +316,22 @@ impl DiffView {
         Ok(diffs.into_iter().map(view).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_text_whole_lines_of_its_end_are_kept() {
+        for (text, most, kept, expected) in [
+            ("one\ntwo\n", 8, 8, ("one\ntwo\n", false)),
+            ("one\ntwo\nthree\n", 8, 8, ("three\n", true)),
+            ("one\nzwölf\nthree\n", 8, 11, ("three\n", true)),
+            ("no line ends here", 8, 8, ("", true)),
+        ] {
+            let mut left = text.to_owned();
+            let is_cut = keep_end(&mut left, most, kept);
+            assert_eq!((left.as_str(), is_cut), expected, "{text}");
+        }
+    }
+}

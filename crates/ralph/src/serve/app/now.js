@@ -75,7 +75,7 @@ function renderNow() {
   now.workers.forEach((worker) => renderOutput(worker.id));
   part("recent", state.recent, () => recent());
   part("budgets", now.budgets, () => budgets(now));
-  part("plan-list", [now.groups, now.groups_left_out], () => planList(now));
+  part("plan-list", [now.groups, now.groups_left_out, now.workers], () => planList(now));
   tick();
 }
 
@@ -147,8 +147,10 @@ function budgets(now) {
 }
 
 function planRow(row) {
+  const worker = state.now.workers.find((worker) => worker.id === row.id);
+  const took = worker ? [worker.what, worker.agent].filter(Boolean).join(" · ") : row.took;
   return h("a", { class: "task", href: taskLink(row.id) }, glyph(row), h("span", { class: "soft num" }, row.name), h("span", { class: "title" }, row.title),
-    h("span", { class: "soft num took" }, row.took), row.why ? h("span", { class: "why" }, row.why) : row.class === "weak" && h("span", { class: "why" }, row.word));
+    h("span", { class: "soft num took" }, took), row.why ? h("span", { class: "why" }, row.why) : row.class === "weak" && h("span", { class: "why" }, row.word));
 }
 
 function planList(now) {

@@ -34,7 +34,7 @@ impl Browser {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("chromedriver is installed; scripts/test does that");
+            .unwrap();
         let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = lines.map_while(Result::ok).find_map(|line| {
             let rest = line.split("successfully on port ").nth(1)?;
@@ -46,7 +46,7 @@ impl Browser {
         let mut browser = Self {
             driver,
             http: config.into(),
-            session: format!("http://127.0.0.1:{}/session", port.expect("chromedriver says its port")),
+            session: format!("http://127.0.0.1:{}/session", port.unwrap()),
             _profile: profile,
         };
         let profile = format!("--user-data-dir={}", browser._profile.path().display());
