@@ -101,7 +101,7 @@ fn fill(tx: &rusqlite::Transaction<'_>, tasks: usize, attempts: usize, runs: usi
             status,
             1 + n * PHASES / tasks,
             AT,
-            n + 1
+            n + 10
         ])
         .unwrap();
         if n > 0 && n % 7 != 0 {

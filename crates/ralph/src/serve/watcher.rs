@@ -62,6 +62,7 @@ struct Watched {
     read: Option<(Instant, Duration)>,
     told: String,
     attempts: Vec<CurrentAttempt>,
+    /// When that was looked at last, and what was found before the state was read last.
     liveness: (Instant, Vec<(RunId, bool)>),
     outputs: HashMap<TaskId, Output>,
     recent: Recent,
@@ -91,17 +92,15 @@ impl Watcher {
     pub fn run(self) {
         let mut watched: Option<Watched> = None;
         let mut trouble = String::new();
+        let mut is_first = true;
         while self.interrupt.first().is_none() {
-            if self.pages.load(Ordering::Relaxed) == 0 {
-                // Pages that open later must not be told what was.
-                if let Some(watched) = watched.take() {
-                    watched.outputs.keys().for_each(|task| self.over(&format!("output {task}")));
-                }
-                ["now", "recent", "trouble"].iter().for_each(|name| self.over(name));
-                trouble.clear();
+            // Read once before anybody asks: the first page has something to show at once. What a later page is told first is
+            // from when the last one was there, and is read again at once.
+            if self.pages.load(Ordering::Relaxed) == 0 && !is_first {
                 thread::park_timeout(Duration::from_secs(1));
                 continue;
             }
+            is_first = false;
             match self.tick(&mut watched) {
                 Ok(()) => {
                     if !trouble.is_empty() {
@@ -182,6 +181,8 @@ impl Watcher {
         let begun = Instant::now();
         // Settings may be changed while pages are open.
         watched.settings = watched.workspace.settings()?;
+        // Before: a run that ends in between is found by the next look.
+        watched.liveness.1 = runs_at_work(&watched.workspace)?;
         let (facts, attempts) = Now::read(&watched.workspace, &watched.settings, self.changes)?;
         watched.attempts = attempts;
         let json = serde_json::to_string(&facts).map_err(CommandError::environment)?;
@@ -246,16 +247,16 @@ impl Watched {
             return Ok(());
         }
         *checked = Instant::now();
-        let host = ThisHost::new();
-        let runs = crate::actions::active_runs(&self.workspace, None)?;
-        let found: Vec<(RunId, bool)> =
-            runs.into_iter().map(|run| (run.id, is_stopped(&host, &run.owner))).collect();
-        if *known != found {
-            *known = found;
-            self.is_due = true;
-        }
+        self.is_due |= *known != runs_at_work(&self.workspace)?;
         Ok(())
     }
+}
+
+/// The runs at work, and whether each is suspended.
+fn runs_at_work(workspace: &Workspace) -> Result<Vec<(RunId, bool)>, CommandError> {
+    let host = ThisHost::new();
+    let runs = crate::actions::active_runs(workspace, None)?.into_iter();
+    Ok(runs.map(|run| (run.id, is_stopped(&host, &run.owner))).collect())
 }
 
 impl Output {
