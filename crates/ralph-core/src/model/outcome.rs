@@ -46,6 +46,8 @@ pub enum ErrorType {
     CommitRefused,
     /// Another agent reviewed the work and rejected it.
     ReviewRejected,
+    /// The attempt changed protected files, and the gate failed without that.
+    Tampered,
     /// Git could not commit done work, and no further attempt would change that.
     Git,
     /// The gate could not run: a program it needs could not be started.
@@ -76,7 +78,7 @@ pub enum FailureClass {
 }
 
 /// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 17] = [
+const OWN: [(&str, ErrorType); 18] = [
     ("test_failure", ErrorType::TestFailure),
     ("timeout", ErrorType::Timeout),
     ("idle_timeout", ErrorType::IdleTimeout),
@@ -90,6 +92,7 @@ const OWN: [(&str, ErrorType); 17] = [
     ("config", ErrorType::Config),
     ("commit_refused", ErrorType::CommitRefused),
     ("review_rejected", ErrorType::ReviewRejected),
+    ("tampered", ErrorType::Tampered),
     ("git", ErrorType::Git),
     ("gate_broken", ErrorType::GateBroken),
     ("interrupted", ErrorType::Interrupted),
@@ -108,8 +111,9 @@ impl ErrorType {
     /// so only an `error` can be of Ralph's own classes.
     pub fn from_stored(outcome: Outcome, text: &str) -> Self {
         let own = OWN.into_iter().find(|(name, _)| *name == text).map(|(_, error)| error);
-        let with_failed =
-            |error: &Self| matches!(error, Self::TestFailure | Self::CommitRefused | Self::ReviewRejected);
+        let with_failed = |error: &Self| {
+            matches!(error, Self::TestFailure | Self::CommitRefused | Self::ReviewRejected | Self::Tampered)
+        };
         own.filter(|error| with_failed(error) || outcome == Outcome::Error)
             .unwrap_or_else(|| Self::Reported(text.to_owned()))
     }
@@ -119,6 +123,7 @@ impl ErrorType {
             Self::TestFailure
             | Self::CommitRefused
             | Self::ReviewRejected
+            | Self::Tampered
             | Self::Timeout
             | Self::IdleTimeout
             | Self::Crash
