@@ -8,7 +8,7 @@ use crate::facts::RunLine;
 use crate::output;
 use crate::ui::format;
 use crate::ui::table::Table;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, now};
 
 /// List all runs, oldest first.
 ///
