@@ -54,7 +54,7 @@ fn a_protected_content_is_written_once_and_every_version_comes_back() {
         ("gone", Version::Gone),
     ]);
     let contents = |f: &Fixture| -> i64 {
-        f.store.conn.query_row("SELECT count(*) FROM kept_contents", [], |row| row.get(0)).unwrap()
+        f.store.conn().query_row("SELECT count(*) FROM kept_contents", [], |row| row.get(0)).unwrap()
     };
     f.store.keep_protected(&a, "/w", &all).unwrap();
     f.store.keep_protected(&b, "/w", &all).unwrap();
