@@ -61,6 +61,7 @@ mod review;
 mod run;
 mod runs;
 mod secrets;
+mod serve;
 mod specs;
 mod stage;
 mod stats;
