@@ -15,6 +15,7 @@ mod output;
 mod plots;
 mod report;
 mod secrets;
+mod serve;
 mod settings;
 #[cfg(test)]
 mod texts_tests;

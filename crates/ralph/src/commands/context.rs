@@ -70,6 +70,33 @@ pub fn explained(prompt: &Prompt) -> String {
     format!("{}{}", prompt.explanation, scores::considered(&prompt.recalled, &prompt.learnings))
 }
 
+/// What a task's next attempt would be told, as text, and how its memory sections came about.
+#[derive(Debug, serde::Serialize)]
+pub struct NextPrompt {
+    pub model: String,
+    pub rationale: String,
+    /// Why Ralph would not start an attempt now.
+    pub ask_human: Option<String>,
+    pub system: Option<String>,
+    pub prompt: String,
+    pub explanation: String,
+}
+
+impl NextPrompt {
+    pub fn read(workspace: &Workspace, settings: &Settings, name: &str) -> Result<Self, CommandError> {
+        let Preview { agent, prompt, .. } = Preview::of(workspace, settings, &workspace.task(name)?)?;
+        let explanation = explained(&prompt);
+        Ok(Self {
+            system: agent.system_prompt(&prompt.rules),
+            prompt: agent.prompt(&prompt.rules, &prompt.task),
+            model: prompt.choice.model,
+            rationale: prompt.choice.rationale,
+            ask_human: prompt.ask_human,
+            explanation: anstream::adapter::strip_str(&explanation).to_string(),
+        })
+    }
+}
+
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
     let mut settings = workspace.settings()?;

@@ -36,17 +36,17 @@ pub struct Args {
 
 /// The changes of an attempt.
 #[derive(Debug, Serialize)]
-struct AttemptDiff {
-    attempt: u32,
-    attempt_number: u32,
-    outcome: Outcome,
-    from: Option<String>,
+pub struct AttemptDiff {
+    pub attempt: u32,
+    pub attempt_number: u32,
+    pub outcome: Outcome,
+    pub from: Option<String>,
     /// The commit that holds the changes, or the reference under which Ralph saved them.
-    to: String,
+    pub to: String,
     /// Whether they were rolled back.
-    rolled_back: bool,
-    files: Vec<String>,
-    diff: String,
+    pub rolled_back: bool,
+    pub files: Vec<String>,
+    pub diff: String,
 }
 
 /// Where git has the changes of an attempt, if anywhere.
@@ -68,20 +68,25 @@ pub fn choose(attempts: Vec<Attempt>, number: Option<u32>) -> Vec<Attempt> {
     }
 }
 
-pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open_to_read(dir)?;
-    let task = workspace.task(&args.task)?;
+/// What a task changed, or one attempt on it.
+pub fn read(
+    workspace: &Workspace,
+    name: &str,
+    attempt: Option<u32>,
+    form: DiffForm,
+    interrupt: Interrupt,
+) -> Result<Vec<AttemptDiff>, CommandError> {
+    let task = workspace.task(name)?;
     let history = workspace.store.history(Some(&task.id))?;
     let is_known = !history.is_empty();
-    let chosen = choose(history, args.attempt);
+    let chosen = choose(history, attempt);
     let Some(last) = chosen.last() else {
-        return Err(nothing(&task, args.attempt, is_known));
+        return Err(nothing(&task, attempt, is_known));
     };
     if changes(last).is_none() {
         return Err(not_in_git(&task, last));
     }
-    let git = repository(&workspace, interrupts::listen()?)?;
-    let form = if args.stat { DiffForm::Stat } else { DiffForm::Patch };
+    let git = repository(workspace, interrupt)?;
     let mut diffs = Vec::new();
     for attempt in &chosen {
         let Some(to) = changes(attempt) else { continue };
@@ -97,6 +102,13 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             diff: text(&git, attempt, to, form)?,
         });
     }
+    Ok(diffs)
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let workspace = Workspace::open_to_read(dir)?;
+    let form = if args.stat { DiffForm::Stat } else { DiffForm::Patch };
+    let diffs = read(&workspace, &args.task, args.attempt, form, interrupts::listen()?)?;
     if args.json {
         output::json(&diffs);
         return Ok(ExitCode::SUCCESS);

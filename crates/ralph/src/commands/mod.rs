@@ -24,6 +24,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod serve;
 pub mod stats;
 pub mod status;
 pub mod task;
@@ -76,6 +77,7 @@ pub enum Command {
     /// Resume a paused run.
     Resume(control::RunArgs),
     Status(status::Args),
+    Serve(serve::Args),
     Runs(runs::Args),
     Diff(diff::Args),
     /// Show what the latest failures have in common and what to do about it.
@@ -138,6 +140,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Pause(args) => control::pause(dir, &args),
         Command::Resume(args) => control::resume(dir, &args),
         Command::Stats(args) => stats::run(dir, &args),
+        Command::Serve(args) => serve::run(dir, &args),
         Command::Runs(args) => runs::run(dir, &args),
         Command::Diff(args) => diff::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),
@@ -179,7 +182,7 @@ mod tests {
     use super::*;
 
     /// Commands that print no data: they change something and are silent, print a file of another kind, or draw.
-    const SILENT: [&str; 11] = [
+    const SILENT: [&str; 12] = [
         "task edit",
         "task done",
         "task fail",
@@ -191,6 +194,7 @@ mod tests {
         "completions",
         "man",
         "ui",
+        "serve",
     ];
 
     fn collect(command: &clap::Command, path: &str, without: &mut Vec<String>) {

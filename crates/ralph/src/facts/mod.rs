@@ -4,9 +4,11 @@
 //! run, and `ralph run --detach`. Field names are a contract of `ralph status --json`: fields may be added, none goes.
 
 mod decisions;
+mod eta;
 mod memory;
 mod plan;
 mod run;
+mod runs;
 mod task;
 
 use ralph_core::decide::Waiter;
@@ -24,9 +26,11 @@ pub use decisions::{
     CostPoint, DecisionFacts, History, ModelSpending, ModelSuccess, RetryKind, RetryResult, Share,
     StrategyFacts, replay_rows,
 };
+pub use eta::{Eta, LOOKED_AT};
 pub use memory::{LearningFacts, MemoryFacts};
 pub use plan::{OpenTask, PlanFacts, UnverifiedTask, next_command};
 pub use run::{GateChange, RunFacts, RunTask};
+pub use runs::RunLine;
 pub use task::{AttemptFacts, Related, TaskFacts, TrendKind, masked};
 
 use crate::command_error::CommandError;
@@ -122,8 +126,12 @@ pub struct CurrentWait {
 
 impl StatusFacts {
     pub fn read(workspace: &Workspace, settings: &Settings) -> Result<Self, CommandError> {
+        Self::of(workspace, settings, &PlanFacts::read(workspace)?)
+    }
+
+    /// The same with a plan that was read already.
+    pub fn of(workspace: &Workspace, settings: &Settings, plan: &PlanFacts) -> Result<Self, CommandError> {
         let store = &workspace.store;
-        let plan = PlanFacts::read(workspace)?;
         let totals = store.totals()?;
         let breaker = BreakerFacts::read(store, settings)?;
         // Read before the last run: one that ends in between is shown as active, and not as neither active nor over.
@@ -134,7 +142,7 @@ impl StatusFacts {
         let mut last_run = match over {
             Some(last) => {
                 let told = store.last_run_with_attempts()?.unwrap_or_else(|| last.run.clone());
-                Some(RunFacts::read(store, &plan, &told)?)
+                Some(RunFacts::read(store, plan, &told)?)
             }
             None => None,
         };

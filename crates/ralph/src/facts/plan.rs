@@ -119,6 +119,20 @@ impl PlanFacts {
         self.nodes.iter().filter_map(|node| Some((&node.id, node.parent.as_ref()?))).collect()
     }
 
+    /// The plan as it is looked over: who is whose parent, and who waits for whom.
+    pub fn nodes(&self) -> &[PlanNode] {
+        &self.nodes
+    }
+
+    /// How many tasks without subtasks can still be done before a person does something.
+    pub fn attainable(&self) -> u64 {
+        let held_up = held_up(&self.nodes).by;
+        let parents: HashSet<&TaskId> = self.nodes.iter().filter_map(|node| node.parent.as_ref()).collect();
+        let is_open = |node: &&PlanNode| matches!(node.status, Status::Pending | Status::InProgress);
+        let open = self.nodes.iter().filter(is_open);
+        open.filter(|node| !held_up.contains_key(&node.id) && !parents.contains(&node.id)).count() as u64
+    }
+
     pub fn waiting(&self) -> Vec<Waiter> {
         outlook(&self.nodes, &Scope::All).waiting
     }

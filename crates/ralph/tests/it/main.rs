@@ -63,6 +63,7 @@ mod review;
 mod run;
 mod runs;
 mod secrets;
+mod serve;
 mod specs;
 mod stage;
 mod stats;

@@ -249,8 +249,32 @@ impl LoggedAttempt {
         })
     }
 
+    pub fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
     fn path(&self, workspace: &Workspace) -> PathBuf {
         workspace.project.root().join(&self.log)
+    }
+}
+
+/// A log as text without styles and as wide as it comes, for views. What it says is clean and masked.
+pub struct LogText(AttemptReader);
+
+impl LogText {
+    pub fn open(workspace: &Workspace, task: &Task, logged: &LoggedAttempt) -> Result<Self, CommandError> {
+        AttemptReader::open(workspace, task, logged, usize::MAX).map(Self)
+    }
+
+    /// What was written since the last time, some of it; none if that is nothing.
+    pub fn more(&mut self) -> io::Result<Option<String>> {
+        let (text, more) = self.0.next(None)?;
+        Ok(more.then(|| anstream::adapter::strip_str(&text).to_string()))
+    }
+
+    /// What stands below the log of an attempt that is over: how it ended.
+    pub fn end(self, logged: &LoggedAttempt) -> String {
+        anstream::adapter::strip_str(&self.0.end(logged)).to_string()
     }
 }
 
@@ -267,6 +291,8 @@ enum Body {
 /// Reads the log of an attempt as text for people, also while it grows.
 pub struct AttemptReader {
     reader: LogReader,
+    /// Whether the agent is in the settings, so that its own events are read.
+    is_known: bool,
     page: Page,
     dir: Rc<LogDir>,
     /// The file of the agent's standard error.
@@ -284,8 +310,10 @@ impl AttemptReader {
         let settings = workspace.settings()?;
         let (log, dir, name) = open_log(workspace, task, logged, &settings)?;
         let stem = name.strip_suffix(".jsonl").unwrap_or(&name);
+        let (parser, is_known) = parser(&logged.attempt, &settings);
         Ok(Self {
-            reader: LogReader::new(log, parser(&logged.attempt, &settings)),
+            reader: LogReader::new(log, parser),
+            is_known,
             page: Page::new(task, width, logged.attempt.started_at),
             dir,
             stderr: format!("{stem}.stderr.log"),
@@ -344,6 +372,12 @@ impl ShownLog {
             return Ok(Self { body: Body::Raw(log, vec![0; CHUNK]) });
         }
         let reader = AttemptReader::open(workspace, task, logged, ui::width())?;
+        if !reader.is_known {
+            let name = logged.attempt.agent.as_deref().unwrap_or_default();
+            output::note(format_args!(
+                "note: the agent `{name}` is no longer in the settings, so its log is shown as text"
+            ));
+        }
         output::text(reader.page.header(task, logged));
         Ok(Self { body: Body::Read(Box::new(reader)) })
     }
@@ -378,17 +412,13 @@ impl ShownLog {
     }
 }
 
-/// The reader for the agent that made the attempt; for one that is no longer in the settings, a reader of text.
-fn parser(attempt: &Attempt, settings: &Settings) -> Box<dyn StreamParser> {
+/// The reader for the agent that made the attempt; for one that is no longer in the settings, a reader of text. Whether the agent
+/// is known.
+fn parser(attempt: &Attempt, settings: &Settings) -> (Box<dyn StreamParser>, bool) {
     let name = attempt.agent.as_deref().unwrap_or_default();
     match build_agent(name, &settings.agents) {
-        Ok(agent) => agent.parser(),
-        Err(_) => {
-            output::note(format_args!(
-                "note: the agent `{name}` is no longer in the settings, so its log is shown as text"
-            ));
-            AgentKind::Command.build(Setup::default()).parser()
-        }
+        Ok(agent) => (agent.parser(), true),
+        Err(_) => (AgentKind::Command.build(Setup::default()).parser(), false),
     }
 }
 

@@ -4,7 +4,7 @@ mod attempt;
 mod events;
 mod page;
 
-pub use attempt::{AttemptReader, LoggedAttempt, State};
+pub use attempt::{AttemptReader, LogText, LoggedAttempt, State};
 pub use events::Story;
 
 use std::path::Path;
