@@ -68,6 +68,21 @@ impl From<&Task> for TaskRef {
     }
 }
 
+/// What a run was asked to do, beside its settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRequested {
+    /// The names of the first tasks that it was to cover, with their subtasks; empty for the whole plan.
+    pub tasks: Vec<String>,
+    /// How many these were.
+    pub task_count: u64,
+    /// The model that wins over everything.
+    pub model: Option<String>,
+    pub max_cost_usd: Option<f64>,
+    pub max_task_cost_usd: Option<f64>,
+    pub max_daily_cost_usd: Option<f64>,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
@@ -88,6 +103,8 @@ pub enum EventKind {
         /// The names of the first open tasks whose gate passed before any work.
         #[serde(default)]
         already_green: Vec<String>,
+        #[serde(default)]
+        asked: RunRequested,
     },
     /// A try whose process died was found and recorded.
     LostFound {

@@ -64,7 +64,7 @@ impl Policy {
 pub struct Circumstances<'a> {
     pub difficulty: Option<Difficulty>,
     pub next_model: Option<&'a str>,
-    /// The model, where a person had chosen it for this attempt.
+    /// The model, where a person had chosen it for this attempt. The choice is gone since the attempt began.
     pub users_model: Option<&'a str>,
     pub why: Option<&'a str>,
     /// Whether the failures that were known at the claim, and this one, say that the task is stuck.
@@ -136,9 +136,6 @@ pub fn settle(
         metrics.lost_in_a_row = 0;
     }
     metrics.next_model = circumstances.next_model.map(str::to_owned);
-    // Another choice may have been made meanwhile, for the next attempt.
-    metrics.users_model =
-        metrics.users_model.filter(|model| Some(model.as_str()) != circumstances.users_model);
     metrics.difficulty = circumstances.difficulty.or(metrics.difficulty);
     metrics.total_attempts += 1;
     let (next, given_up) = if verdict.outcome == Outcome::Done {
@@ -172,6 +169,9 @@ fn uncounted(verdict: &Verdict, circumstances: &Circumstances<'_>, mut metrics: 
     if class == Some(FailureClass::Setup) {
         // A model that cannot be used must not be tried again and again because somebody hinted at it.
         metrics.next_model = None;
+    } else if metrics.users_model.is_none() {
+        // What a person chose for this attempt holds for the next one, unless another choice was made meanwhile.
+        metrics.users_model = circumstances.users_model.map(str::to_owned);
     }
     let next = match class {
         // Every further attempt would end the same way.

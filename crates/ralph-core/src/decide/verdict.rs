@@ -46,7 +46,7 @@ pub fn gave_no_signal(Session { stop, report, signals }: &Session) -> bool {
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Completed) => {
             signals.completion != Completion::Failed
         }
-        (Stop::Interrupted | Stop::Budget | Stop::Noted | Stop::GuardLost, _) => false,
+        (Stop::Interrupted | Stop::Budget | Stop::UserNote | Stop::GuardLost, _) => false,
     };
     may_be_complete && signals.promise != Some(Promise::Failure)
 }
@@ -69,7 +69,7 @@ pub fn verdict(evidence: &Evidence) -> Verdict {
             error(ErrorType::IdleTimeout, &message)
         }),
         Stop::Budget => error(ErrorType::Interrupted, "stopped: the cost limit is reached"),
-        Stop::Noted => error(ErrorType::Interrupted, "ended by the user, to retry with a note"),
+        Stop::UserNote => error(ErrorType::Interrupted, "ended by the user, to retry with a note"),
         Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };

@@ -46,6 +46,13 @@ pub(super) struct Begun {
     settings: SettingsFiles,
 }
 
+/// An attempt that a person ends for a note is not judged, unless it did not come that far anyway.
+fn end_for_note(session: &mut Session) {
+    if !matches!(session.stop, Stop::Interrupted | Stop::Budget | Stop::GuardLost) {
+        session.stop = Stop::UserNote;
+    }
+}
+
 /// What to do about a gate that cannot be started or a git that cannot commit.
 fn setup_fix(evidence: &Evidence) -> Option<String> {
     match (&evidence.commit_failure, evidence.deciding_gate()) {
@@ -179,9 +186,12 @@ impl Run<'_> {
         claimed: &Claimed,
         ready: &Ready,
         begun: &Begun,
-        session: Session,
+        mut session: Session,
     ) -> Result<Evidence> {
         let run = &mut self.context;
+        if run.store.is_ended_for_note(&claimed.task.id, &claimed.token)? {
+            end_for_note(&mut session);
+        }
         // The gate judges what is on the branch of the run.
         let (mut git, misplaced) = self.tree.after_agent(run, &begun.tree)?;
         let put_back = match misplaced {
@@ -217,6 +227,10 @@ impl Run<'_> {
                 ran
             }
         };
+        // Now the attempt is judged: a note that comes later is for the next one.
+        if run.store.close_to_notes(&claimed.task.id, &claimed.token)? {
+            end_for_note(&mut session);
+        }
         let patch = match claims_done(&session) || gave_no_signal(&session) {
             true => self.tree.patch(run, &begun.tree, git.files_changed.as_deref().unwrap_or_default()),
             false => None,

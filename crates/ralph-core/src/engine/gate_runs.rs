@@ -376,6 +376,7 @@ impl RunContext<'_> {
             GateProgress::Tick => {
                 self.beat();
                 state_md.iter_mut().for_each(|page| page.show_attempt(self));
+                !baseline && self.is_ended_for_note(claimed)
             }
             GateProgress::Started { run } => {
                 if let Some(protection) = protection.filter(|_| run > 1) {
@@ -386,6 +387,7 @@ impl RunContext<'_> {
                     command: shown_command(command),
                     run,
                 });
+                false
             }
         };
         let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut on_progress);

@@ -159,6 +159,7 @@ impl LostAttempts<'_> {
         let plan = self.fix_policy.plan(self.store, &task, &result, None, !done)?;
         let circumstances = Circumstances {
             difficulty: signals.difficulty.filter(|_| done),
+            users_model: result.attempt.users_model(),
             ..plan.circumstances(self.breaker_threshold)
         };
         let policy = self.fix_policy.policy;

@@ -39,6 +39,7 @@ mod stray_branch;
 mod team;
 mod tidying;
 mod trackers;
+mod user_notes;
 mod waits;
 mod work_tree;
 

@@ -179,7 +179,7 @@ impl Prompter<'_> {
             agents_md: Some(self.settings.agents_md.clone().unwrap_or_default()),
         };
         let rendered = render_memory(&memory, &self.settings.memory);
-        let notes = self.store.queued_notes(&task.id)?;
+        let notes = self.store.notes_for_prompt(&task.id)?;
         let told = users_notes(notes.iter().map(|note| note.text.as_str()));
         let mut task_part = render_task(&task_data, &(told + &rendered.text), &self.templates.task)?;
         if only_the_signal_is_missing {

@@ -20,13 +20,13 @@ use super::work_tree::WorkTree;
 use super::{RunSettings, Templates};
 use crate::agent::{Agent, Interrupt};
 use crate::clock::Clock;
-use crate::event::{EventKind, GateAuthor, Observer, RunEvent};
+use crate::event::{EventKind, GateAuthor, Observer, RunEvent, RunRequested};
 use crate::exit::RunExit;
 use crate::hooks::HookPoint;
 use crate::host::Host;
-use crate::model::Baseline;
+use crate::model::{Baseline, TaskId};
 use crate::project::Project;
-use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Store};
+use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Scope, Store};
 
 pub struct Engine<'a> {
     pub project: &'a Project,
@@ -74,8 +74,8 @@ pub(super) struct Run<'a> {
     pub logs: Logs,
 }
 
-/// How many tasks without a gate the event of a run's start names.
-const NAMED_UNGATED: usize = 20;
+/// How many tasks of a kind the event of a run's start names.
+const NAMED: usize = 20;
 
 impl Engine<'_> {
     /// Runs until nothing is left, a limit is reached, or something says stop.
@@ -115,12 +115,30 @@ fn already_green(run: &RunContext<'_>, tree: &WorkTree) -> Result<Vec<String>, E
         };
         if known.is_some_and(|known| known.result == Baseline::Green) {
             green.push(gate.name);
-            if green.len() >= NAMED_UNGATED {
+            if green.len() >= NAMED {
                 break;
             }
         }
     }
     Ok(green)
+}
+
+/// What a person asked of the run.
+fn requested(store: &Store, settings: &RunSettings) -> RunRequested {
+    let ids: &[TaskId] = match &settings.scope {
+        Scope::All => &[],
+        Scope::Below(ids) => ids,
+    };
+    let named = ids.iter().take(NAMED).filter_map(|id| store.task(id.as_str()).ok());
+    let budgets = &settings.budgets;
+    RunRequested {
+        tasks: named.map(|task| task.name().to_owned()).collect(),
+        task_count: ids.len() as u64,
+        model: settings.forced_model.clone(),
+        max_cost_usd: budgets.run_usd,
+        max_task_cost_usd: budgets.task_usd,
+        max_daily_cost_usd: budgets.day_usd,
+    }
 }
 
 impl<'a> Run<'a> {
@@ -161,9 +179,10 @@ impl<'a> Run<'a> {
             limit: settings.limit,
             tasks,
             without_gate: ungated.len() as u64,
-            ungated: ungated.iter().take(NAMED_UNGATED).map(|task| task.name().to_owned()).collect(),
+            ungated: ungated.iter().take(NAMED).map(|task| task.name().to_owned()).collect(),
             gates_off: !settings.gate.enabled,
             already_green: already_green(run, &self.tree)?,
+            asked: requested(run.store, settings),
         };
         let new = NewRun {
             id: run.id.clone(),

@@ -9,6 +9,7 @@ use super::breaker_prompt::Attendant;
 use super::run::Engine;
 use super::run_end::{EngineError, Halt, Result, StopRun};
 use super::state_md_sync::STATE_MD;
+use super::user_notes::UserNotes;
 use crate::agent::{Agent, Guard, Interrupt, Signal};
 use crate::clock::Clock;
 use crate::decide::{Outlook, outlook};
@@ -66,6 +67,7 @@ pub(super) struct RunContext<'a> {
     files_version: u64,
     /// The last change of a gate that was told.
     gate_change_told: i64,
+    pub notes: UserNotes,
     last_heartbeat: Timestamp,
     /// When the next backup is due, by the steady clock.
     backup_due: Duration,
@@ -112,6 +114,7 @@ impl<'a> RunContext<'a> {
             gate_ran: false,
             gate_tampering: None,
             files_version: 0,
+            notes: UserNotes::default(),
             last_heartbeat: now,
             backup_due: Duration::ZERO,
             interrupt_told: false,
@@ -130,6 +133,11 @@ pub(super) struct EventMaker<'a> {
 }
 
 impl EventMaker<'_> {
+    /// The number of the next event.
+    pub(super) fn next(&self) -> u64 {
+        self.seq + 1
+    }
+
     /// Makes an event; its number is used up whether it is stored or only shown.
     pub(super) fn event(&mut self, kind: EventKind) -> RunEvent {
         self.seq += 1;
@@ -277,14 +285,15 @@ impl RunContext<'_> {
 
 /// Claims, other runs, and what people ask of this one.
 impl RunContext<'_> {
-    /// Says once that an end was asked for, and extends the lease from time to time. A missed beat is no reason to stop an
-    /// agent.
+    /// Says once that an end was asked for, shows notes, and extends the lease from time to time. A missed beat is no reason
+    /// to stop an agent.
     pub(super) fn beat(&mut self) {
         if let Some(signal) = self.interrupt.first().filter(|_| !self.interrupt_told) {
             self.interrupt_told = true;
             let by_command = self.store.stop_was_sent(&self.id).unwrap_or(false);
             self.show(EventKind::Interrupted { signal: signal.name().to_owned(), by_command });
         }
+        self.show_new_notes();
         let now = self.clock.now();
         let lease = self.settings.lease;
         let between = if self.attempt_under_way { BETWEEN_BEATS.min(lease / 4) } else { lease / 4 };

@@ -166,6 +166,7 @@ fn of_runs() -> Vec<EventKind> {
             ungated: vec!["1.3".into()],
             gates_off: false,
             already_green: vec!["1.4".into()],
+            asked: RunRequested { tasks: vec!["1".into()], task_count: 1, ..RunRequested::default() },
         },
         EventKind::Progress { tasks: counts(), cost: Cost::new(1.5, 1) },
         EventKind::BreakerOpened {

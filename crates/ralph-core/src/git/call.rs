@@ -353,7 +353,7 @@ impl<'r> Call<'r> {
         let is_interrupted = match ended.stop {
             Stop::Interrupted => true,
             Stop::WallTimeout(_) | Stop::IdleTimeout(_) => false,
-            Stop::Exited | Stop::Budget | Stop::Noted | Stop::GuardLost => {
+            Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost => {
                 if self.kind == CallKind::Query {
                     let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                     calls.slowest.fetch_max(took, Ordering::Relaxed);

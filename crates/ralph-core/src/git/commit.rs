@@ -345,11 +345,11 @@ impl Git {
             .map_err(|error| GitError::CannotStart(error.source))?;
         let output = text::mask_secrets(&output.text.into_text()).trim().to_owned();
         match (ended.stop, ended.exit) {
-            (Stop::Exited | Stop::Budget | Stop::Noted | Stop::GuardLost, Exit::Code(0)) => Ok(()),
-            (Stop::Exited | Stop::Budget | Stop::Noted | Stop::GuardLost, Exit::Code(code)) => {
+            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Code(0)) => Ok(()),
+            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Code(code)) => {
                 Err(GitError::CommitFailed { message: summary(&output, code), output })
             }
-            (Stop::Exited | Stop::Budget | Stop::Noted | Stop::GuardLost, Exit::Signal(signal)) => {
+            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Signal(signal)) => {
                 Err(GitError::CommitKilled { signal, output })
             }
             (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::{Diagnosis, denies_error};
 
 use super::{
-    BaselineRun, Difficulty, ErrorType, GateOf, GateRun, Key, Outcome, RunId, Task, TaskId, Timestamp,
-    Verification,
+    BaselineRun, ChosenBy, Difficulty, ErrorType, GateOf, GateRun, Key, Outcome, RunId, Task, TaskId,
+    Timestamp, Verification,
 };
 
 /// One attempt on one task: built by the engine, stored, and read back as `ralph history --json` prints it. Fields that
@@ -157,6 +157,12 @@ impl Attempt {
     /// Whether it made commits.
     pub fn committed(&self) -> bool {
         self.commit_after.is_some() && self.commit_before != self.commit_after
+    }
+
+    /// Its model, where a person chose it for this attempt.
+    pub fn users_model(&self) -> Option<&str> {
+        let by = ChosenBy::from_rationale(self.rationale.as_deref()?);
+        (by == ChosenBy::User).then_some(self.model.as_str())
     }
 
     /// Whether an agent worked and nobody knows for how much.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::event::RunEvent;
 use crate::model::{
-    CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
+    ChosenBy, CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
     Verification, names,
 };
 
@@ -147,8 +147,15 @@ impl Store {
             if tx.update_record("claims", start, claim)? == 0 {
                 return Err(StoreError::ClaimMoved(task.clone()));
             }
+            let by = start.rationale.as_deref().map(ChosenBy::from_rationale);
+            if by == Some(ChosenBy::User) {
+                // A choice holds for one attempt; another may be made while this one is under way.
+                let sql = "UPDATE strategy_metrics SET users_model = NULL
+                     WHERE task_id = :task AND users_model IS :model";
+                tx.change(sql, bind! { task, model: start.model })?;
+            }
             if !shown_notes.is_empty() {
-                notes::show(tx, start.attempt_number, shown_notes)?;
+                notes::show(tx, task, start.attempt_number, shown_notes)?;
             }
             events::append(tx, event)
         })

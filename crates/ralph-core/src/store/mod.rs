@@ -60,7 +60,7 @@ pub use sqlite::{
     Absent, LockWait, Patience, Rescued, Store, has_wal, newest_copy, rescued, rescued_since,
     restore_command, wal_path,
 };
-pub use undo::{ActionKind, PlanAction};
+pub use undo::{ActionKind, FieldChange, PlanAction};
 
 use sqlite::Durability;
 

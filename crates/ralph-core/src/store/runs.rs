@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::history::VERIFIED;
+use super::history::{COST_UNKNOWN, VERIFIED};
 use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::{Durability, Owner, Result, Store, events, status};
 use crate::event::RunEvent;
@@ -192,9 +192,10 @@ impl Store {
         self.first("SELECT * FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1", [])
     }
 
-    /// The last run that made an attempt.
+    /// The last run that made an attempt, or whose first is under way or was interrupted by a crash.
     pub fn last_run_with_attempts(&self) -> Result<Option<RunRow>> {
         let sql = "SELECT * FROM runs r WHERE EXISTS (SELECT 1 FROM iteration_outcomes WHERE run_id = r.id)
+                 OR EXISTS (SELECT 1 FROM claims WHERE run_id = r.id AND attempt_number > 0)
              ORDER BY started_at DESC, rowid DESC LIMIT 1";
         self.first(sql, [])
     }
@@ -211,7 +212,7 @@ impl Store {
                  sum(o.outcome = 'done') AS done, sum({VERIFIED}) AS verified,
                  sum(o.counted AND o.outcome <> 'done') AS failed,
                  coalesce(sum(o.cost_usd), 0) AS cost_usd,
-                 sum(o.cost_usd IS NULL AND o.agent IS NOT NULL) AS cost_unknown,
+                 sum({COST_UNKNOWN}) AS cost_unknown,
                  coalesce(max(o.cost_estimated), 0) AS cost_estimated
              FROM iteration_outcomes o WHERE o.run_id IS NOT NULL
              GROUP BY o.run_id, o.agent ORDER BY min(o.started_at)"

@@ -122,6 +122,7 @@ impl Sample {
             ungated: Vec::new(),
             gates_off: false,
             already_green: Vec::new(),
+            asked: Default::default(),
         };
         store.start_run(&run, &mut RunEvent::new(1, minutes_ago(252), &run.id, kind)).unwrap();
         let import = TaskRef::from(&store.task("2.4").unwrap());

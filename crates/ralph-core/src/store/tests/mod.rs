@@ -3,6 +3,7 @@
 mod capture;
 mod claims;
 mod completion;
+mod decisions;
 mod events;
 mod files;
 mod learnings;
