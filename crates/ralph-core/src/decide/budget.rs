@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cost, SpentOnTask};
+use crate::store::Reserved;
 
 /// What may be spent; `None` is without end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -138,6 +139,28 @@ pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
     let costs = meters.iter().filter(|meter| meter.budget.is_money());
     costs.map(|meter| (meter.most - meter.used).max(0.0)).reduce(f64::min)
 }
+
+/// What an attempt of one of several workers may cost, of what is neither spent nor reserved by others: a fair share, but no
+/// less than an attempt usually needs. None where that is not left now and others may give something back. `usual` is what
+/// attempts of the run cost on average.
+pub fn share_usd(meters: &[Meter], reserved: &Reserved, jobs: u32, usual: f64) -> Option<f64> {
+    let free = |meter: &Meter| {
+        let others = if meter.budget == Budget::RunCost { reserved.run_usd } else { reserved.all_usd };
+        (meter.most - meter.used - others).max(0.0)
+    };
+    let free = meters.iter().filter(|meter| meter.budget.is_money()).map(free).reduce(f64::min)?;
+    let idle = jobs.saturating_sub(reserved.attempts).max(1);
+    let share = (free / f64::from(idle)).max(TIMES_USUAL * usual);
+    match free + NOTHING >= share {
+        true => Some(share.min(free)).filter(|share| *share > NOTHING || reserved.all_usd == 0.0),
+        // Nobody is there who could give anything back.
+        false if reserved.all_usd == 0.0 => Some(free),
+        false => None,
+    }
+}
+
+/// An attempt that costs more than this many usual ones is stopped, where others need the budget too.
+const TIMES_USUAL: f64 = 2.0;
 
 fn in_minutes(minutes: f64) -> String {
     match minutes < 0.95 {

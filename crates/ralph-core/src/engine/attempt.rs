@@ -74,6 +74,7 @@ impl Run<'_> {
         let task = &claimed.task;
         let run = &mut self.context;
         self.tree.go_to_own_branch(run)?;
+        self.tree.bring_to_tip(run)?;
         if let Some((budget, reason)) = self.budgets.check_task(run, task)? {
             self.budgets.task_budget_reached = Some((budget, format!("{}: {reason}", task.name())));
             run.block(claimed, &reason, None)?;
@@ -109,7 +110,7 @@ impl Run<'_> {
         let started = run.event(EventKind::AttemptStarted {
             task: TaskRef::from(task),
             attempt: claimed.attempts.counted + 1,
-            iteration: run.attempts + 1,
+            iteration: run.iteration()?,
             agent: self.team.agent().name().to_owned(),
             choice: prompt.choice.clone(),
             log_path: Some(log_path(&log_name)),
@@ -124,6 +125,11 @@ impl Run<'_> {
         // No attempt is made whose changes could not be seen.
         self.tree.refresh(run)?;
         self.tree.check_fault()?;
+        if run.is_worker && !self.budgets.reserve(run, claimed)? {
+            run.release(claimed)?;
+            self.wait_for_reserved()?;
+            return Ok(None);
+        }
         Ok(Some(Ready { prompt, baselines, started, log_name }))
     }
 
@@ -139,7 +145,7 @@ impl Run<'_> {
             now: run.clock.now(),
         };
         let rates = run.store.run_rates(&run.id)?;
-        Ok(prompter.prompt(&claimed.task, &claimed.metrics, run.attempts + 1, rates)?)
+        Ok(prompter.prompt(&claimed.task, &claimed.metrics, run.iteration()?, rates)?)
     }
 
     /// The begin of an attempt: the tree as it is, the log, the record that says who works on what.
@@ -155,7 +161,7 @@ impl Run<'_> {
         let started_at = run.clock.now();
         let start = UnfinishedAttempt {
             attempt_number: number,
-            iteration: Some(run.attempts + 1),
+            iteration: Some(run.iteration()?),
             agent: Some(self.team.agent().name().to_owned()),
             model: Some(ready.prompt.choice.model.clone()),
             rationale: Some(ready.prompt.choice.rationale.clone()),
@@ -218,12 +224,14 @@ impl Run<'_> {
         }
         Ok(Evidence {
             integrity: Integrity { tampering, patch, weakened, review: None },
+            landing_failure: None,
             commit_failure: misplaced.filter(|_| claims_done(&session)),
             session,
             gate,
             project_gate,
             gates_on: run.settings.gate.enabled,
-            has_earlier_work: run.store.has_earlier_work(&claimed.task.id)?,
+            // The tree of a worker holds nothing of earlier attempts.
+            has_earlier_work: !run.is_worker && run.store.has_earlier_work(&claimed.task.id)?,
             git,
             // A gate that passed before proves nothing about this attempt.
             accept_green: run.settings.gate.accept_green
@@ -235,6 +243,7 @@ impl Run<'_> {
     pub(super) fn verdict_and_commit(
         &mut self,
         claimed: &Claimed,
+        ready: &Ready,
         begun: &Begun,
         evidence: &mut Evidence,
     ) -> Result<Verdict> {
@@ -249,7 +258,11 @@ impl Run<'_> {
         match self.tree.commit(&mut self.context, claimed, &begun.tree)? {
             Ok(commit) => {
                 evidence.git.commit_after = commit.or(evidence.git.commit_after.take());
-                Ok(first)
+                if !self.context.is_worker {
+                    return Ok(first);
+                }
+                self.land(claimed, &ready.baselines, evidence)?;
+                Ok(verdict(evidence))
             }
             Err(failure) => {
                 evidence.commit_failure = Some(failure);
@@ -272,7 +285,9 @@ impl Run<'_> {
         let run = &mut self.context;
         let files = evidence.git.files_changed.clone().unwrap_or_default();
         let failed = verdict.is_failure();
-        let (report, mark) = failed.then(|| capture::failure(&evidence, &verdict, &files)).unzip();
+        // Whether one that could not land counts is settled when it is recorded.
+        let may_count = failed || evidence.landing_failure.is_some();
+        let (report, mark) = may_count.then(|| capture::failure(&evidence, &verdict, &files)).unzip();
         // Work that passes the gate is not thrown away because a signal is missing.
         let green = only_signal_missing(&evidence);
         self.tree.warn_of_program_changes(run, &files)?;
@@ -373,6 +388,7 @@ impl Run<'_> {
             // The loop sees the signal itself.
             FailureClass::Interruption
             | FailureClass::Lost
+            | FailureClass::Landing
             | FailureClass::AgentFault
             | FailureClass::Gate => {}
         }

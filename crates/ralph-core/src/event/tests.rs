@@ -166,6 +166,8 @@ fn of_runs() -> Vec<EventKind> {
             ungated: vec!["1.3".into()],
             gates_off: false,
             already_green: vec!["1.4".into()],
+            jobs: 1,
+            branch: None,
         },
         EventKind::Progress { tasks: counts(), cost: Cost::new(1.5, 1) },
         EventKind::BreakerOpened {

@@ -46,6 +46,10 @@ pub enum ErrorType {
     CommitRefused,
     /// Another agent reviewed the work and rejected it.
     ReviewRejected,
+    /// The work was done, but others had landed changes of the same lines meanwhile.
+    Conflict,
+    /// The work was done, but the gate failed when it was combined with what others had landed meanwhile.
+    IntegrationFailure,
     /// Git could not commit done work, and no further attempt would change that.
     Git,
     /// The gate could not run: a program it needs could not be started.
@@ -73,10 +77,12 @@ pub enum FailureClass {
     Interruption,
     /// Found at the next start.
     Lost,
+    /// The work does not go together with what others landed: counts only when it happens again and again.
+    Landing,
 }
 
 /// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 17] = [
+const OWN: [(&str, ErrorType); 19] = [
     ("test_failure", ErrorType::TestFailure),
     ("timeout", ErrorType::Timeout),
     ("idle_timeout", ErrorType::IdleTimeout),
@@ -90,6 +96,8 @@ const OWN: [(&str, ErrorType); 17] = [
     ("config", ErrorType::Config),
     ("commit_refused", ErrorType::CommitRefused),
     ("review_rejected", ErrorType::ReviewRejected),
+    ("conflict", ErrorType::Conflict),
+    ("integration_failure", ErrorType::IntegrationFailure),
     ("git", ErrorType::Git),
     ("gate_broken", ErrorType::GateBroken),
     ("interrupted", ErrorType::Interrupted),
@@ -129,6 +137,7 @@ impl ErrorType {
             Self::GateBroken => FailureClass::Gate,
             Self::Interrupted => FailureClass::Interruption,
             Self::Lost => FailureClass::Lost,
+            Self::Conflict | Self::IntegrationFailure => FailureClass::Landing,
         }
     }
 }

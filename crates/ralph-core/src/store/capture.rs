@@ -132,12 +132,15 @@ fn run_totals(tx: &Connection, attempt: &Attempt) -> Result<()> {
     tx.change(
         "UPDATE runs SET attempts = attempts + :counted, done = done + :done,
              cost_usd = cost_usd + :cost, cost_unknown = cost_unknown + :unknown,
-             cost_estimated = cost_estimated + :estimated
+             cost_estimated = cost_estimated + :estimated,
+             iterations = iterations + :iterations
          WHERE id = :run",
         bind! {
             run: attempt.run_id, counted: attempt.counted, done: attempt.outcome == Outcome::Done,
             cost: attempt.cost_usd.unwrap_or(0.0), unknown: attempt.cost_is_unknown(),
             estimated: attempt.cost_estimated,
+            // A parent's own gate is no attempt of an agent.
+            iterations: attempt.counted && attempt.agent.is_some(),
         },
     )?;
     match attempt.cost_usd {

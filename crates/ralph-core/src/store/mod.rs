@@ -30,6 +30,7 @@ mod stats;
 mod status;
 mod task_changes;
 mod undo;
+mod workers;
 
 use std::path::PathBuf;
 
@@ -58,6 +59,7 @@ pub use sqlite::{
     Absent, LockWait, Patience, Rescued, Store, has_wal, rescued, rescued_since, restore_command, wal_path,
 };
 pub use undo::{ActionKind, PlanAction};
+pub use workers::*;
 
 use sqlite::Durability;
 

@@ -49,6 +49,10 @@ pub struct Cli {
     #[arg(short = 'C', long = "dir", value_name = "DIR", global = true)]
     pub dir: Option<PathBuf>,
 
+    /// This is one of several workers of a run, which the run itself starts.
+    #[arg(long, hide = true)]
+    pub worker: bool,
+
     #[command(subcommand)]
     pub command: Command,
 }
@@ -118,6 +122,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
     crate::inside::check(dir, &cli.command)?;
     let result = match cli.command {
         // Only a run has an exit code of its own for a plan that is not there.
+        Command::Run(args) if cli.worker => return run::run_worker(dir, &args),
         Command::Run(args) => return run::run(dir, &args),
         Command::Init(args) => init::run(dir, &args),
         Command::Import(args) => import::run(dir, &args),

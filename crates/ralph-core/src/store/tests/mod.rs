@@ -82,6 +82,8 @@ impl Fixture {
             settings: "{}".into(),
             output: None,
             expires_at: NOW,
+            jobs: 1,
+            branch: None,
         };
         self.store.start_run(&run, &mut event(id, 1)).unwrap();
     }
@@ -120,6 +122,7 @@ fn request(purpose: Purpose, run: &str, token: Token) -> ClaimRequest {
         token,
         now: NOW,
         expires_at: NOW.plus(Duration::from_secs(60)),
+        limit: None,
     }
 }
 
