@@ -147,6 +147,13 @@ pub enum EventKind {
         commit: String,
         branch: String,
     },
+    /// At the end of a run: its work is on a branch that is not merged into what is checked out.
+    Unmerged {
+        branch: String,
+        commits: u64,
+        /// What is checked out.
+        into: Option<String>,
+    },
     /// Good work does not go together with what others landed.
     Conflict {
         #[serde(flatten)]

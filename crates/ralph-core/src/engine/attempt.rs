@@ -28,7 +28,7 @@ use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
 use crate::model::{Attempt, ErrorType, FailureClass, Outcome, Task};
-use crate::store::{Author, Claimed, UnfinishedAttempt};
+use crate::store::{Author, Claimed, Stage, UnfinishedAttempt};
 
 /// An attempt that can be made.
 pub(super) struct Ready {
@@ -175,6 +175,7 @@ impl Run<'_> {
         run.tell_with(ready.started.kind.clone(), |store, event| {
             store.begin_attempt(&claimed.task.id, &claimed.token, &start, &notes, event)
         })?;
+        run.stage(claimed, Stage::Working)?;
         let settings = SettingsFiles::read(run.project);
         Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree, settings }, log))
     }
@@ -207,6 +208,7 @@ impl Run<'_> {
             Some(_) => (None, None),
             None if let Some(why) = fault => (Some(GateResult::NotStarted(why)), None),
             None => {
+                run.stage(claimed, Stage::Verifying)?;
                 let (page, before) = (&mut self.state_md, &ready.baselines);
                 self.gates.run_after_agent(run, page, claimed, &session, before)?
             }

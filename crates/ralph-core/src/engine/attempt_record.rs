@@ -198,6 +198,7 @@ impl Run<'_> {
                 ..capture
             }
         })?;
+        run.expected_files.forget(&task.id);
         if let TaskNext::Blocked { .. } = captured.next {
             self.tree.forget_given_up(run, &task.id)?;
         }

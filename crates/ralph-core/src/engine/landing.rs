@@ -329,6 +329,8 @@ impl RunContext<'_> {
             let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
             let Some(checkout) = Git::open(&path.join(git.below_top()), limits)? else { continue };
             if !checkout.is_own_tree() {
+                // Where a kill kept it from following, it does now.
+                checkout.finish_follow()?;
                 found.push(checkout.without(git.own_files().to_vec()));
             }
         }

@@ -9,6 +9,7 @@ mod attempt_record;
 mod bound_tests;
 mod breaker_prompt;
 mod budgets;
+mod claim_order;
 #[cfg(test)]
 mod clock_tests;
 mod commits;
@@ -18,6 +19,7 @@ mod hook_calls;
 mod landing;
 mod lost_attempts;
 mod next_model;
+mod own_file_edits;
 mod parents;
 #[cfg(test)]
 mod part_tests;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::RunSettings;
 use super::breaker_prompt::Attendant;
+use super::claim_order::ExpectedFiles;
 use super::run::{Engine, Role};
 use super::run_end::{EngineError, Halt, Result, StopRun};
 use super::seat::Drain;
@@ -55,6 +56,7 @@ pub(super) struct RunContext<'a> {
     pub is_worker: bool,
     /// How many workers the run has.
     pub jobs: u32,
+    pub expected_files: ExpectedFiles,
     /// Where the supervisor says that no further attempt is to begin.
     drain: Drain,
     pub attempt_under_way: bool,
@@ -110,6 +112,7 @@ impl<'a> RunContext<'a> {
             started_at,
             real_paths,
             is_worker,
+            expected_files: ExpectedFiles::default(),
             jobs: match &engine.role {
                 Role::Worker(seat, _) => seat.jobs,
                 Role::Supervisor(jobs) => jobs.count,
@@ -282,8 +285,10 @@ impl RunContext<'_> {
     pub(super) fn claim(&mut self, purpose: Purpose) -> Result<Option<Claimed>> {
         self.check_database()?;
         let now = self.clock.now();
+        let later = if purpose == Purpose::Attempt { self.overlapping()? } else { Vec::new() };
         Ok(self.store.claim(&ClaimRequest {
             purpose,
+            later,
             scope: self.settings.scope.clone(),
             run_id: self.id.clone(),
             worker: self.worker.to_owned(),

@@ -108,6 +108,8 @@ impl Run<'_> {
             Ok(()) => StopRun::error("the workers ended without a reason").into(),
             Err(halt) => {
                 self.dismiss_crew(&mut crew);
+                // Why the run ends matters more than what goes wrong here.
+                let _ = self.tree.tell_unmerged(&mut self.context);
                 halt
             }
         }

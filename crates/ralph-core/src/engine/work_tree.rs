@@ -208,6 +208,7 @@ impl WorkTree {
             let why = "the attempt deleted its working tree".to_owned();
             return Ok((GitRecord::default(), Some(refused(why, None))));
         }
+        self.take_own_files_over(run)?;
         if let Some(git) = self.git.as_ref().filter(|_| self.settings.changes_anything()) {
             // A repository that git can no longer use ends the run before the next attempt: the fault stays with git.
             let _ = git.check_repository();
@@ -263,7 +264,9 @@ impl WorkTree {
         if self.git.is_none() || self.check_fault().is_err() {
             return Ok(None);
         }
-        let place = run.work_tree.display().to_string();
+        // What a commit is like in one working tree of Ralph's own it is in all.
+        let place = if run.is_worker { run.project.root() } else { run.work_tree };
+        let place = place.display().to_string();
         Ok(self.current(run)?.and_then(|tree| clean(&tree, place)))
     }
 

@@ -26,6 +26,8 @@ const MOST_TREES: u32 = 1000;
 const GRACE: Duration = Duration::from_secs(2);
 /// How much of what the set-up command prints is kept.
 const OUTPUT: usize = 4096;
+/// Beside the working trees: what was moved out of the way.
+const LEFT: &str = "left";
 /// A file in git's directory of a working tree that says that it was prepared.
 const PREPARED: &str = "ralph-prepared";
 
@@ -45,8 +47,7 @@ pub fn project_dir(all: &Path, root: &Path) -> PathBuf {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let name: String = name.chars().filter(|c| is_plain(*c)).take(40).collect();
-    let mark: String = digest(&root.display().to_string()).chars().take(8).collect();
-    all.join(format!("{name}-{mark}"))
+    all.join(format!("{name}-{}", digest(&root.display().to_string())))
 }
 
 /// A working tree that this worker has for itself.
@@ -150,10 +151,16 @@ impl WorkTree {
                 Weight::Hinders => run.warn(format!("{obstacle}; {fix}"))?,
             }
         }
+        // Where a kill kept it from following its branch, it does now.
+        git.finish_follow()?;
         let Some(head) = git.head_commit()? else {
             let stop = StopRun::error("the repository has no commit that workers could begin from");
             return Err(stop.with_hint("commit the project's files, then `ralph run` again").into());
         };
+        if !git.can_combine(&head)? {
+            let stop = StopRun::error("this git cannot combine commits without a checkout");
+            return Err(stop.with_hint("install git 2.38 or newer, or use `ralph run -j 1`").into());
+        }
         if git.tip(&branch)?.is_none() {
             let from = self.begin_from(run, &head)?;
             git.make_branch(&branch, &from)?;
@@ -173,6 +180,22 @@ impl WorkTree {
                 Err(StopRun::error(reason).with_hint(hint).into())
             }
         }
+    }
+
+    /// At the end: where the run's work is, if it is not in what is checked out. A branch of the run's own that holds nothing
+    /// goes.
+    pub(super) fn tell_unmerged(&self, run: &mut RunContext<'_>) -> Result {
+        let Some(git) = &self.git else { return Ok(()) };
+        let branch = run.store.run_branch(&run.id)?.unwrap_or_default();
+        let (Some(tip), Some(head)) = (git.tip(&branch)?, git.head_commit()?) else { return Ok(()) };
+        if git.is_in(&tip, &head)? {
+            if branch == format!("ralph/{}", run.id) && git.checkouts_of(&branch)?.is_empty() {
+                git.remove_branch(&branch, &tip)?;
+            }
+            return Ok(());
+        }
+        let commits = git.commits_between(&head, &tip)?;
+        run.tell(EventKind::Unmerged { branch, commits, into: git.on_branch() })
     }
 
     /// Where a new branch begins: at what is checked out, with what earlier runs landed and nobody merged yet. Else tasks
@@ -226,6 +249,7 @@ impl WorkTree {
         let branch = run.store.run_branch(&run.id)?.unwrap_or_default();
         let tip = self.make_tree(run, &branch)?;
         let Some(git) = self.git.clone() else { return Ok(()) };
+        git.mend_index()?;
         git.detach()?;
         let head = git.head_commit()?;
         let is_known = match &head {
@@ -242,7 +266,9 @@ impl WorkTree {
                     "the working tree held work that did not land; it is saved at {reference}"
                 ))?;
             }
-            git.remove_leftovers(&run.settings.worktrees.dir.join("left"))?;
+            for moved in git.remove_leftovers(&run.settings.worktrees.dir.join(LEFT))? {
+                run.warn(format!("an attempt left what git cannot save; it is now {}", moved.display()))?;
+            }
             snapshot = Some(git.snapshot()?);
         }
         run.files_may_have_changed();
@@ -269,11 +295,14 @@ impl WorkTree {
         };
         let tip = tip_of(&project, branch)?;
         let is_ours = |git: &Git| git.is_own_tree();
-        let known = if top.join(".git").exists() { Git::open(&top, limits.clone())? } else { None };
+        run.check_signal()?;
+        // What git cannot use any more is made anew.
+        let known =
+            if top.join(".git").exists() { Git::open(&top, limits.clone()).ok().flatten() } else { None };
         if !known.as_ref().is_some_and(is_ours) {
             if top.symlink_metadata().is_ok() {
                 // Somebody's files, or half a tree: it is moved aside, whatever it is.
-                let left = run.settings.worktrees.dir.join("left");
+                let left = run.settings.worktrees.dir.join(LEFT);
                 set_aside(&top, &left).map_err(|error| cannot_make(&top, &error.to_string()))?;
             }
             if let Some(above) = top.parent() {
@@ -304,7 +333,12 @@ impl WorkTree {
     pub(super) fn look_after_agent(&mut self, run: &RunContext<'_>) {
         let Some(isolated) = &mut self.isolated else { return };
         let is_there = run.work_tree.is_dir()
-            && self.git.as_ref().is_some_and(|git| git.is_own_tree() && git.detach().is_ok());
+            && self.git.as_ref().is_some_and(|git| {
+                git.is_own_tree()
+                    && git.check_repository().is_ok()
+                    && git.mend_index().is_ok()
+                    && git.detach().is_ok()
+            });
         if !is_there {
             isolated.is_gone = true;
             self.git = None;

@@ -59,6 +59,11 @@ impl Git {
         }
     }
 
+    /// Whether git can combine commits without a checkout, as it does since version 2.38.
+    pub fn can_combine(&self, head: &str) -> Result<bool, GitError> {
+        Ok(self.repository()?.query(&["merge-tree", "--write-tree", head, head]).output()?.success())
+    }
+
     /// Makes a branch at a commit, unless there is one of that name.
     pub fn make_branch(&self, branch: &str, commit: &str) -> Result<(), GitError> {
         if !self.is_branch_name(branch)? {
@@ -67,6 +72,19 @@ impl Git {
         let reference = format!("refs/heads/{branch}");
         let words = ["update-ref", "--create-reflog", "-m", "ralph: new branch", &reference, commit, ""];
         self.repository()?.change(&words).run().map(drop)
+    }
+
+    /// Removes a branch that is at a commit.
+    pub fn remove_branch(&self, branch: &str, at: &str) -> Result<(), GitError> {
+        let reference = format!("refs/heads/{branch}");
+        self.repository()?.change(&["update-ref", "-d", &reference, at]).run().map(drop)
+    }
+
+    /// How many commits one has that another has not, those that a merge brought in not counted.
+    pub fn commits_between(&self, from: &str, to: &str) -> Result<u64, GitError> {
+        let range = format!("{from}..{to}");
+        let count = self.repository()?.query(&["rev-list", "--count", "--first-parent", &range]).line()?;
+        Ok(count.parse().unwrap_or(0))
     }
 
     /// The working trees of the repository, the main one first.
@@ -104,6 +122,26 @@ impl Git {
     /// Whether this working tree is one of Ralph's own.
     pub fn is_own_tree(&self) -> bool {
         self.repository.git_dir.join(MARK).is_file()
+    }
+
+    /// The project that this working tree of Ralph's own is for.
+    pub fn project_root(&self) -> Option<PathBuf> {
+        project_of_tree(&self.repository.top)
+    }
+
+    /// How many commits HEAD has that are on no branch and under no other reference.
+    pub fn unsaved_commits(&self) -> Result<u64, GitError> {
+        let words = [
+            "rev-list",
+            "--count",
+            "HEAD",
+            "--not",
+            "--branches",
+            "--tags",
+            "--remotes",
+            "--glob=refs/ralph/*",
+        ];
+        Ok(self.repository()?.query(&words).line()?.parse().unwrap_or(0))
     }
 
     /// Where git keeps what all working trees share.
@@ -151,6 +189,15 @@ impl Git {
         }
     }
 
+    /// Makes the index of a tree of Ralph's own anew where an agent deleted it.
+    pub fn mend_index(&self) -> Result<(), GitError> {
+        let repository = self.repository()?;
+        match repository.index_path().exists() {
+            true => Ok(()),
+            false => repository.change(&["read-tree", "HEAD"]).run().map(drop),
+        }
+    }
+
     /// Whether something was noted of this working tree.
     pub fn has_note(&self, name: &str) -> bool {
         self.repository.git_dir.join(name).is_file()
@@ -161,20 +208,22 @@ impl Git {
         std::fs::write(&path, "").map_err(|error| GitError::file(&path, error))
     }
 
-    /// What git cannot clear away from a tree of Ralph's own, such as repositories of an agent's, is moved aside.
-    pub fn remove_leftovers(&self, aside: &Path) -> Result<(), GitError> {
+    /// What git cannot clear away from a tree of Ralph's own, such as repositories that an agent made, is moved aside. Where it
+    /// is now.
+    pub fn remove_leftovers(&self, aside: &Path) -> Result<Vec<PathBuf>, GitError> {
         let repository = self.repository()?;
-        let out =
-            repository.query(&["ls-files", "--others", "--exclude-standard", "--directory", "-z"]).run()?;
+        let words = ["ls-files", "--others", "--exclude-standard", "--directory", "-z"];
+        let out = repository.query(&words).run()?;
+        let mut moved = Vec::new();
         for path in zero_separated(&out).filter(|path| !path.is_empty()) {
             let from = on_disk(&repository.top, path.strip_suffix(b"/").unwrap_or(path));
-            let moved = std::fs::create_dir_all(aside).and_then(|()| {
-                let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                std::fs::rename(&from, aside.join(format!("{name}-{}", unguessable())))
-            });
-            moved.map_err(|error| GitError::file(&from, error))?;
+            let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let to = aside.join(format!("{name}-{}", unguessable()));
+            let renamed = std::fs::create_dir_all(aside).and_then(|()| std::fs::rename(&from, &to));
+            renamed.map_err(|error| GitError::file(&from, error))?;
+            moved.push(to);
         }
-        Ok(())
+        Ok(moved)
     }
 
     /// The commit that a name means.
@@ -192,6 +241,51 @@ impl Git {
     pub fn files_of_commit(&self, base: &str, commit: &str) -> Result<Vec<String>, GitError> {
         let parent = self.repository()?.commit_at(&format!("{commit}^"))?;
         self.committed(Some(parent.as_deref().unwrap_or(base)), Some(commit))
+    }
+
+    /// Ralph's own files below the project that differ from those of a commit here, committed since or not.
+    pub fn changed_own_files(&self, commit: &str) -> Result<Vec<String>, GitError> {
+        if self.own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own: Vec<&str> = self.own.iter().map(String::as_str).collect();
+        let repository = self.repository()?;
+        let words =
+            ["diff", "--no-ext-diff", "--no-textconv", "--name-only", "--relative", "-z", commit, "--"];
+        let out = repository.query(&words).args(&own).literal_paths().in_dir(&self.dir).run()?;
+        let others = ["ls-files", "--others", "-z", "--"];
+        let new = repository.query(&others).args(&own).literal_paths().in_dir(&self.dir).run()?;
+        let mut files: Vec<String> = zero_separated(&out)
+            .chain(zero_separated(&new))
+            .filter(|path| !path.is_empty())
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .filter(|path| self.own.contains(path))
+            .collect();
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// What a commit has in a file of the project; none where it has no such file.
+    pub fn file_at(&self, commit: &str, file: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let path = [self.prefix.as_slice(), file.as_bytes()].concat();
+        let name = format!("{commit}:{}", String::from_utf8_lossy(&path));
+        let output = self.repository()?.query(&["cat-file", "blob", &name]).output()?;
+        Ok(output.success().then_some(output.stdout))
+    }
+
+    /// Makes files of a tree of Ralph's own what they are in a commit.
+    pub fn restore_own_files(&self, commit: &str, files: &[String]) -> Result<(), GitError> {
+        let repository = self.repository()?;
+        for file in files {
+            let words = ["checkout", "--quiet", commit, "--", file];
+            let call = repository.change(&words).literal_paths().in_dir(&self.dir).without_hooks();
+            if !call.output()?.success() {
+                let path = self.dir.join(file);
+                std::fs::remove_file(&path).map_err(|error| GitError::file(&path, error))?;
+            }
+        }
+        Ok(())
     }
 
     /// The files of the project that are Ralph's own.

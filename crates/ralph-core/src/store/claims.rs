@@ -42,6 +42,8 @@ names! {
 #[derive(Clone, Debug)]
 pub struct ClaimRequest {
     pub purpose: Purpose,
+    /// Ready tasks that are claimed only where there is no other.
+    pub later: Vec<TaskId>,
     pub scope: Scope,
     pub run_id: RunId,
     pub worker: String,
@@ -314,13 +316,15 @@ fn take(tx: &Connection, request: &ClaimRequest) -> Result<Option<TaskId>> {
                              heartbeat_at, expires_at, purpose, probe)
          SELECT id, :run, :worker, :host, :pid, :pid_started, :token, :now, :now, :expires, :purpose,
                 :purpose = 'attempt' AND (SELECT state = 'half_open' FROM breaker) FROM tasks
-         WHERE {wanted} AND {{scope}} ORDER BY priority, position LIMIT 1
+         WHERE {wanted} AND {{scope}}
+         ORDER BY id IN (SELECT value FROM json_each(:later)), priority, position LIMIT 1
          RETURNING task_id"
     );
-    let ClaimRequest { purpose, run_id, worker, owner, token, now, expires_at, scope, limit } = request;
+    let later = Json(&request.later);
+    let ClaimRequest { purpose, run_id, worker, owner, token, now, expires_at, scope, limit, .. } = request;
     let values = bind! {
         run: run_id, worker, host: owner.host, pid: owner.pid, pid_started: owner.pid_started, token, now,
-        expires: expires_at, purpose, limit,
+        expires: expires_at, purpose, limit, later,
     };
     Ok(scope.rows(tx, &sql, values)?.pop())
 }

@@ -186,9 +186,23 @@ impl Store {
         self.first(sql, [task])
     }
 
+    /// Where the work of an attempt is kept that was undone.
+    pub fn undone_ref(&self, task: &TaskId, attempt_number: u32) -> Result<Option<String>> {
+        let sql = "SELECT undone_ref FROM iteration_outcomes
+             WHERE task_id = :task AND attempt_number = :attempt_number";
+        Ok(self.first(sql, bind! { task, attempt_number })?.flatten())
+    }
+
     /// Every conflict, oldest first.
     pub fn conflicts(&self) -> Result<Vec<ConflictRecord>> {
         self.all("SELECT * FROM conflicts ORDER BY id", [])
+    }
+
+    /// The files that attempts on a task changed.
+    pub fn changed_files(&self, task: &TaskId) -> Result<Vec<String>> {
+        let sql = "SELECT DISTINCT value FROM iteration_outcomes, json_each(files_changed)
+             WHERE task_id = ?1 AND json_valid(files_changed) LIMIT 200";
+        self.all(sql, [task])
     }
 
     /// The tasks that commits are the work of.

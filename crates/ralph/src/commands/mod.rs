@@ -29,6 +29,7 @@ pub mod status;
 pub mod task;
 pub mod trust;
 pub mod undo;
+pub mod worktrees;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -88,6 +89,9 @@ pub enum Command {
     /// Show or clear the usage limits that agents have hit.
     #[command(subcommand)]
     Limits(limits::Command),
+    /// Show and remove the working trees that `ralph run --jobs` makes.
+    #[command(subcommand)]
+    Worktrees(worktrees::Command),
     Stats(stats::Args),
     Report(report::Args),
     Replay(replay::Args),
@@ -159,6 +163,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Trust(args) => trust::run(dir, &args),
         Command::Note(args) => note::run(dir, args),
         Command::Undo(args) => undo::run(dir, &args),
+        Command::Worktrees(command) => worktrees::run(dir, &command),
     };
     result.map_err(CommandError::outside_a_run)
 }

@@ -176,6 +176,12 @@ pub fn line(event: &RunEvent) -> Option<String> {
             let short: String = commit.chars().take(10).collect();
             dim(format!("· {} landed on {branch} as {short}", task.name()))
         }
+        EventKind::Unmerged { branch, commits, into } => {
+            let commits = format::counted(*commits, "commit");
+            let into = into.as_deref().unwrap_or("what is checked out");
+            let branch = shell_word(branch);
+            Some(format!("· {commits} on {branch}; to bring them into {into}: git merge {branch}"))
+        }
         EventKind::Conflict { task, kind, files, others } => {
             let with =
                 if others.is_empty() { "what landed meanwhile".to_owned() } else { few(others, NAMED) };

@@ -115,6 +115,7 @@ fn owner() -> Owner {
 fn request(purpose: Purpose, run: &str, token: Token) -> ClaimRequest {
     ClaimRequest {
         purpose,
+        later: Vec::new(),
         scope: Scope::All,
         run_id: RunId::from_stored(run),
         worker: "w1".into(),
