@@ -2,12 +2,13 @@
 //! is saved first. Nothing here is called on a tree of a person's.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::call::zero_separated;
 use super::paths::on_disk;
 use super::saved::clean_message;
 use super::{Git, GitError};
-use crate::files::{Limit, Links, read, read_text, unguessable};
+use crate::files::{Limit, Links, Lock, read, read_text, unguessable};
 
 /// A file in git's directory of a working tree that says that the tree is Ralph's, and which project it is for.
 const MARK: &str = "ralph-worktree";
@@ -24,15 +25,29 @@ pub fn project_of_tree(from: &Path) -> Option<PathBuf> {
     root.is_absolute().then_some(root).filter(|root| root.is_dir())
 }
 
+/// How long others may take to make a working tree.
+const TREE_PATIENCE: Duration = Duration::from_secs(600);
+
 /// A working tree that the repository knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownTree {
     pub path: PathBuf,
+    /// The commit that is checked out, where that is on no branch.
     pub head: Option<String>,
     /// The full name of the branch that is checked out.
     pub branch: Option<String>,
     /// Whether its directory is gone.
     pub is_gone: bool,
+}
+
+impl KnownTree {
+    fn read(path: PathBuf, git_dir: &Path) -> Self {
+        let head = read_text(&git_dir.join("HEAD"), Links::Follow, Limit::SETTINGS).unwrap_or_default();
+        let head = head.trim();
+        let branch = head.strip_prefix("ref: ").map(str::to_owned);
+        let commit = Some(head.to_owned()).filter(|_| branch.is_none() && !head.is_empty());
+        Self { is_gone: !path.is_dir(), path, head: commit, branch }
+    }
 }
 
 impl Git {
@@ -87,30 +102,40 @@ impl Git {
         Ok(count.parse().unwrap_or(0))
     }
 
-    /// The working trees of the repository, the main one first.
+    /// The working trees of the repository, the main one first. Read from git's files: git itself fails while another tree is
+    /// half made, and takes longer than all the rest of a landing.
     pub fn trees(&self) -> Result<Vec<KnownTree>, GitError> {
-        let out = self.repository()?.query(&["worktree", "list", "--porcelain", "-z"]).run()?;
-        let mut trees: Vec<KnownTree> = Vec::new();
-        for line in zero_separated(&out) {
-            let text = |bytes: &[u8]| Some(String::from_utf8_lossy(bytes).into_owned());
-            if let Some(path) = line.strip_prefix(b"worktree ") {
-                let path = on_disk(Path::new("/"), path);
-                trees.push(KnownTree { is_gone: !path.is_dir(), path, head: None, branch: None });
-            } else if let Some(tree) = trees.last_mut() {
-                match (line.strip_prefix(b"HEAD "), line.strip_prefix(b"branch ")) {
-                    (Some(head), _) => tree.head = text(head).filter(|head| head.bytes().any(|b| b != b'0')),
-                    (_, Some(branch)) => tree.branch = text(branch),
-                    _ => {}
-                }
-            }
+        let common = self.repository()?.shared_dir.clone();
+        let mut trees = Vec::new();
+        if common.file_name() == Some(".git".as_ref())
+            && let Some(top) = common.parent()
+        {
+            trees.push(KnownTree::read(top.to_owned(), &common));
         }
+        let linked = std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
+        let mut linked: Vec<KnownTree> = linked
+            .filter_map(|entry| {
+                let path = read(&entry.path().join("gitdir"), Links::Refuse, Limit::SETTINGS).ok()?;
+                let path = on_disk(&entry.path(), path.trim_ascii());
+                Some(KnownTree::read(path.parent()?.to_owned(), &entry.path()))
+            })
+            .collect();
+        linked.sort_by(|a, b| a.path.cmp(&b.path));
+        trees.extend(linked);
         Ok(trees)
+    }
+
+    /// One process at a time makes or removes working trees: git fails where it meets another that is half made.
+    fn lock_trees(&self) -> Result<Lock, GitError> {
+        let path = self.repository()?.shared_dir.join("ralph-worktrees");
+        Lock::within(&path, TREE_PATIENCE).map_err(|error| GitError::file(&path, error))
     }
 
     /// Makes a working tree of Ralph's own, on no branch. A tree of that path that somebody deleted is made anew.
     /// `project` is the root of the project that it is for.
     pub fn add_tree(&self, path: &Path, commit: &str, project: &Path) -> Result<(), GitError> {
         let repository = self.repository()?;
+        let _lock = self.lock_trees()?;
         let words = ["worktree", "add", "--quiet", "--force", "--detach"];
         repository.change(&words).arg(path).arg(commit).without_hooks().run()?;
         let Some(git) = Self::open(path, repository.calls.limits())? else { return Ok(()) };
@@ -157,6 +182,7 @@ impl Git {
     /// Removes a working tree of Ralph's own with all that is in it.
     pub fn remove_tree(&self, path: &Path) -> Result<(), GitError> {
         let repository = self.repository()?;
+        let _lock = self.lock_trees()?;
         let words = ["worktree", "remove", "--force", "--force"];
         let removed = repository.change(&words).arg(path).without_hooks().run().map(drop);
         match path.symlink_metadata() {

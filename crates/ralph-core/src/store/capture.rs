@@ -115,7 +115,8 @@ fn metrics(tx: &Connection, capture: &Capture) -> Result<()> {
     let now = attempt.ended_at();
     // An attempt that does not count makes no row, unless a crash has to be counted there.
     let has_row = || tx.has("SELECT 1 FROM strategy_metrics WHERE task_id = ?1", [&attempt.task_id]);
-    if !attempt.counted && !done && after.lost_in_a_row == 0 && !has_row()? {
+    let in_a_row = after.lost_in_a_row + after.landing_failures;
+    if !attempt.counted && !done && in_a_row == 0 && !has_row()? {
         return Ok(());
     }
     let mut more: Vec<(&str, &dyn ToSql)> = vec![("task_id", &attempt.task_id)];

@@ -43,9 +43,8 @@ pub fn add_tasks(project: &Project, count: usize) {
 
 /// The branch that the last run landed on.
 pub fn branch(project: &Project) -> String {
-    let runs = project.json(&["runs", "--json"]);
-    let branches = runs.as_array().unwrap().iter().filter_map(|run| run["branch"].as_str());
-    branches.last().unwrap().to_owned()
+    let sql = "SELECT branch FROM runs WHERE branch IS NOT NULL ORDER BY number DESC LIMIT 1";
+    project.database().query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
 pub fn files_on(project: &Project, branch: &str) -> BTreeSet<String> {

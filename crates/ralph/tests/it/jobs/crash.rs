@@ -56,7 +56,9 @@ fn a_killed_worker_takes_its_own_agent_with_it_and_no_other() {
     fs::write(project.path("go"), "").unwrap();
     assert_eq!(run.wait().unwrap().code(), Some(0));
     let history = project.history();
-    let of = |key: &str| history.iter().filter(|one| one["key"] == key).map(|one| one["outcome"].clone());
+    let of = |key: &'static str| {
+        history.iter().filter(move |one| one["key"] == key).map(|one| one["outcome"].clone())
+    };
     assert_eq!(of("k1").collect::<Vec<Value>>(), [json!("error"), json!("done")]);
     assert_eq!(of("k2").collect::<Vec<Value>>(), [json!("done")]);
     assert!(

@@ -5,7 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
+use crate::support::Project;
+
 use super::{DONE, add_tasks, branch, events, files_on, project, writes_own_file};
+
+/// What is uncommitted in the person's tree, Ralph's settings left out.
+fn changed(project: &Project) -> String {
+    project.git(&["status", "--porcelain", "-uno", "--", ".", ":!.ralph.toml"])
+}
 
 /// Two tasks that change the same line, the second of which waits until the first has landed.
 fn conflicting() -> String {
@@ -51,7 +58,7 @@ fn the_third_conflict_in_a_row_counts() {
     let project = project(&format!(
         "branch=$(git for-each-ref --format='%(refname)' refs/heads/ralph)\n\
          tip=$(git rev-parse $branch); blob=$(date +%N | git hash-object -w --stdin)\n\
-         tree=$(printf '100644 blob %s\\tbase.txt\\n' $blob | git mktree)\n\
+         tree=$( (git ls-tree $tip | grep -v base.txt; printf '100644 blob %s\\tbase.txt\\n' $blob) | git mktree)\n\
          git update-ref $branch $(git commit-tree $tree -p $tip -m theirs) $tip\n\
          echo mine > base.txt; {DONE}"
     ));
@@ -95,7 +102,7 @@ fn a_clean_checkout_of_the_branch_follows_and_another_is_never_touched() {
     project.write("notes.txt", "untracked, a person's\n");
     project.ok(&["run", "-j", "2"]);
     assert!(project.path("k1.txt").exists() && project.path("k2.txt").exists());
-    assert_eq!(project.git(&["status", "--porcelain", "-uno"]), "");
+    assert_eq!(changed(&project), "");
     // A person is at work: the branch stays where it is, and so do their files.
     project.write("base.txt", "a person's edit\n");
     project.add(&["More", "--key", "k3", "--verify", "test -f k3.txt"]);
@@ -103,7 +110,7 @@ fn a_clean_checkout_of_the_branch_follows_and_another_is_never_touched() {
     let run = project.ok(&["run", "-j", "2"]);
     assert_eq!(project.git(&["rev-parse", "main"]), head);
     assert_eq!(project.read("base.txt"), "a person's edit\n");
-    assert_eq!(project.git(&["status", "--porcelain", "-uno"]).trim(), "M base.txt");
+    assert_eq!(changed(&project).trim(), "M base.txt");
     let branch = branch(&project);
     assert!(branch.starts_with("ralph/") && files_on(&project, &branch).contains("k3.txt"), "{branch}");
     assert!(
@@ -245,8 +252,9 @@ fn a_kill_between_the_branch_and_the_record_lands_nothing_twice() {
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     // The worker is the parent of git, which is the parent of the hook.
     let script = "#!/bin/sh\n[ \"$1\" = committed ] || exit 0\ngrep -q ' refs/heads/ralph/' || exit 0\n\
-        [ -e ../made ] || { touch ../made; exit 0; }\n[ -e ../killed ] && exit 0\ntouch ../killed\n\
-        kill -9 $(awk '{print $4}' /proc/$PPID/stat)\n";
+        [ -e ROOT/made ] || { touch ROOT/made; exit 0; }\n[ -e ROOT/killed ] && exit 0\ntouch ROOT/killed\n\
+        kill -9 $(awk '{print $4}' /proc/$PPID/stat)\n"
+        .replace("ROOT", &project.root().join("..").display().to_string());
     fs::write(&hook, script).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     add_tasks(&project, 3);

@@ -38,6 +38,8 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 ungated: Vec::new(),
                 gates_off: false,
                 already_green: Vec::new(),
+                jobs: 1,
+                branch: None,
             },
         ),
         stored(
