@@ -259,11 +259,11 @@ impl Run<'_> {
         }
         match self.tree.commit(&mut self.context, claimed, &begun.tree)? {
             Ok(commit) => {
-                evidence.git.commit_after = commit.or(evidence.git.commit_after.take());
+                evidence.git.commit_after = commit.clone().or(evidence.git.commit_after.take());
                 if !self.context.is_worker {
                     return Ok(first);
                 }
-                self.land(claimed, &ready.baselines, evidence)?;
+                self.land(claimed, &ready.baselines, commit.as_deref(), evidence)?;
                 Ok(verdict(evidence))
             }
             Err(failure) => {

@@ -33,14 +33,15 @@ enum Landed {
 type Step<T> = std::result::Result<T, Landed>;
 
 impl Run<'_> {
-    /// Lands the work of an attempt that is done but for this. Where it cannot land, that is evidence.
+    /// Lands the work of an attempt that is done but for this. `made` is the commit that Ralph made of it. Where it cannot land, that is evidence.
     pub(super) fn land(
         &mut self,
         claimed: &Claimed,
         baselines: &Baselines,
+        made: Option<&str>,
         evidence: &mut Evidence,
     ) -> Result {
-        match self.try_to_land(claimed, baselines, evidence)? {
+        match self.try_to_land(claimed, baselines, made, evidence)? {
             Landed::At(commit) => {
                 evidence.git.commit_after = commit.or(evidence.git.commit_after.take());
                 if let Some(isolated) = &mut self.tree.isolated {
@@ -57,6 +58,7 @@ impl Run<'_> {
         &mut self,
         claimed: &Claimed,
         baselines: &Baselines,
+        made: Option<&str>,
         evidence: &mut Evidence,
     ) -> Result<Landed> {
         let (Some(git), Some(isolated)) = (self.tree.git.clone(), &self.tree.isolated) else {
@@ -72,7 +74,8 @@ impl Run<'_> {
         self.context.stage(claimed, Stage::Landing)?;
         self.context.show(EventKind::LandingStarted { task: TaskRef::from(task) });
         let message = format!("Merge the work on {} {}", task.name(), task.title);
-        let work = Work { base: &base, commit: &work, message: &message };
+        let is_ralphs = made == Some(work.as_str());
+        let work = Work { base: &base, commit: &work, is_ralphs, message: &message };
         let mut races = 0;
         let mut lease: Option<Lock> = None;
         // The tip that the gates have seen the work on.

@@ -87,8 +87,12 @@ impl WorkTree {
             change: change_limit(&settings),
             interrupt: run.interrupt.clone(),
         };
-        let git = Git::open(run.work_tree, limits)?.map(|git| git.without(own_files.clone()));
-        if let Some(git) = git.as_ref().filter(|_| !run.is_worker) {
+        // The tree of a worker is opened when it is known to be there.
+        let git = match run.is_worker {
+            true => None,
+            false => Git::open(run.work_tree, limits)?.map(|git| git.without(own_files.clone())),
+        };
+        if let Some(git) = &git {
             git.watch_programs()?;
         }
         Ok(Self {

@@ -35,6 +35,8 @@ pub enum Combined {
 pub struct Work<'w> {
     pub base: &'w str,
     pub commit: &'w str,
+    /// Whether Ralph made that commit: then it may be made again on another parent. Commits of agents stay.
+    pub is_ralphs: bool,
     /// The message of a commit that brings several together.
     pub message: &'w str,
 }
@@ -86,7 +88,7 @@ impl Git {
         if follows && is_single && repository.tree_of(work.commit)?.as_ref() == Some(&tree) {
             return Ok(Combined::Commit { commit: work.commit.to_owned(), is_as_tested });
         }
-        let commit = match is_single {
+        let commit = match is_single && work.is_ralphs {
             true => self.commit_again(work.commit, &tree, tip)?,
             false => self.commit_signed(&tree, &[tip, work.commit], work.message, Vec::new())?,
         };
@@ -303,7 +305,7 @@ mod tests {
     fn land(repo: &Repo, base: &str, commit: &str) -> Combined {
         let git = repo.open();
         let tip = git.tip("main").unwrap().unwrap();
-        let work = Work { base, commit, message: "both" };
+        let work = Work { base, commit, is_ralphs: true, message: "both" };
         let combined = git.combine(work, &tip).unwrap();
         if let Combined::Commit { commit, .. } = &combined {
             assert!(git.advance("main", &tip, commit).unwrap());
@@ -355,6 +357,18 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_of_an_agents_own_stays_reachable() {
+        let repo = Repo::with_first_commit();
+        let base = repo.head();
+        let (one, two) = (work_on(&repo, &base, "one.txt", "1\n"), work_on(&repo, &base, "two.txt", "2\n"));
+        land(&repo, &base, &one);
+        let git = repo.open();
+        let work = Work { base: &base, commit: &two, is_ralphs: false, message: "both" };
+        let Combined::Commit { commit, .. } = git.combine(work, &one).unwrap() else { panic!() };
+        assert!(git.is_in(&two, &commit).unwrap() && git.is_in(&one, &commit).unwrap());
+    }
+
+    #[test]
     fn ralphs_own_files_never_land() {
         let repo = Repo::with_first_commit();
         repo.write("AGENTS.md", "before\n");
@@ -367,7 +381,7 @@ mod tests {
         let made = repo.head();
         repo.git(&["checkout", "-q", "main"]);
         let git = repo.open().without(vec!["AGENTS.md".into()]);
-        let work = Work { base: &base, commit: &made, message: "m" };
+        let work = Work { base: &base, commit: &made, is_ralphs: true, message: "m" };
         let Combined::Commit { commit, .. } = git.combine(work, &base).unwrap() else { panic!() };
         assert_eq!(repo.git(&["show", &format!("{commit}:AGENTS.md")]), "before\n");
         assert_eq!(repo.git(&["show", &format!("{commit}:new.txt")]), "x\n");

@@ -105,7 +105,9 @@ impl Git {
     /// The working trees of the repository, the main one first. Read from git's files: git itself fails while another tree is
     /// half made, and takes longer than all the rest of a landing.
     pub fn trees(&self) -> Result<Vec<KnownTree>, GitError> {
-        let common = self.repository()?.shared_dir.clone();
+        let common = &self.repository()?.shared_dir;
+        // From a linked tree it is `.git/worktrees/NAME/../..`.
+        let common = std::fs::canonicalize(common).map_err(|error| GitError::file(common, error))?;
         let mut trees = Vec::new();
         if common.file_name() == Some(".git".as_ref())
             && let Some(top) = common.parent()
@@ -404,6 +406,8 @@ mod tests {
         assert_eq!(project_of_tree(&path.join("below")).as_deref(), Some(repo.root()));
         assert_eq!(project_of_tree(repo.root()), None);
         let known = repo.open().trees().unwrap();
+        // The same from either tree.
+        assert_eq!(git.trees().unwrap(), known);
         assert_eq!(known.len(), 2);
         assert_eq!(known[0].branch.as_deref(), Some("refs/heads/main"));
         assert_eq!((known[1].branch.clone(), known[1].is_gone), (None, false));

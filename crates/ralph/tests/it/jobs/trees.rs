@@ -78,6 +78,21 @@ fn trees_are_listed_and_removed_but_never_with_unsaved_work() {
 }
 
 #[test]
+fn a_tree_of_a_repository_that_was_made_anew_is_made_anew() {
+    let project = project(&writes_own_file());
+    project.set("run", "isolate = true");
+    add_tasks(&project, 1);
+    project.ok(&["run"]);
+    fs::remove_dir_all(project.path(".git")).unwrap();
+    project.git(&["init", "-q", "-b", "main"]);
+    project.git(&["add", "-A"]);
+    project.git(&["commit", "-qm", "again"]);
+    project.add(&["More", "--key", "k2", "--verify", "test -f k2.txt"]);
+    project.ok(&["run"]);
+    assert!(files_on(&project, &branch(&project)).contains("k2.txt"));
+}
+
+#[test]
 fn a_tree_in_use_is_kept_and_commands_in_it_find_the_project() {
     let project = project(&format!(
         "touch \"$RALPH_PROJECT/.ralph/began\"; {} task show \"$RALPH_TASK_ID\" --json > \"$RALPH_PROJECT/.ralph/shown\"; \
