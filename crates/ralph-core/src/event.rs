@@ -147,7 +147,7 @@ pub enum EventKind {
         commit: String,
         branch: String,
     },
-    /// At the end of a run: its work is on a branch that is not merged into what is checked out.
+    /// The work of a run is on a branch that is not merged into what is checked out. Told at its end, and by later runs.
     Unmerged {
         branch: String,
         commits: u64,

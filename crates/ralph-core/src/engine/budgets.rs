@@ -53,7 +53,18 @@ impl BudgetWatch {
         Ok(())
     }
 
+    /// Warns once of each budget of the run that is nearly used up.
+    pub(super) fn warn(&mut self, run: &mut RunContext<'_>) -> Result {
+        let meters = self.meters(run)?;
+        let left = meters.into_iter().filter(|meter| !meter.is_reached());
+        left.into_iter().try_for_each(|meter| self.warn_if_near(run, None, meter))
+    }
+
     fn warn_if_near(&mut self, run: &mut RunContext<'_>, task: Option<&Task>, meter: Meter) -> Result {
+        // What all workers share the supervisor warns of, once.
+        if run.is_worker && task.is_none() {
+            return Ok(());
+        }
         let key = (task.map(|task| task.id.clone()), meter.budget);
         if !meter.is_near() || self.warned.contains(&key) {
             return Ok(());

@@ -237,6 +237,7 @@ impl<'a> Run<'a> {
         run.hook_before(HookPoint::BeforeRun, started)?;
         run.record_lost_attempts()?;
         self.tree.open(run)?;
+        self.tree.warn_of_unmerged(run)?;
         self.tree.tidy(run)?;
         self.plan_files.open(run)?;
         run.warn_of_unready_gates()?;

@@ -380,6 +380,11 @@ impl RunContext<'_> {
         Ok(StopRun::new(RunExit::Finished, format!("{what} is done{or_skipped}")))
     }
 
+    /// Whether nothing more is to begin, by a signal or by the supervisor.
+    pub(super) fn is_told_to_end(&self) -> bool {
+        self.interrupt.first().is_some() || self.drain.is_asked()
+    }
+
     /// Stops for a signal, at the limit of attempts, or where a person at another terminal asked for it.
     pub(super) fn check_requests(&self) -> Result {
         self.check_signal()?;

@@ -189,7 +189,10 @@ impl Run<'_> {
                             member.restarts = 0;
                         }
                     }
-                    EventKind::AttemptFinished(_) => self.state_md.refresh(&mut self.context)?,
+                    EventKind::AttemptFinished(_) => {
+                        self.state_md.refresh(&mut self.context)?;
+                        self.budgets.warn(&mut self.context)?;
+                    }
                     _ => {}
                 }
                 self.context.show_stored(&event);

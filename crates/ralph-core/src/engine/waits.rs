@@ -163,8 +163,20 @@ impl Run<'_> {
 
     /// Before work of others is looked at again.
     fn wait_a_little(&mut self) {
-        let time = if self.context.is_worker { LOOK_AT_WORKERS } else { LOOK_AT_OTHERS };
-        self.context.clock.sleep(time);
+        let run = &mut self.context;
+        if !run.is_worker {
+            return run.clock.sleep(LOOK_AT_OTHERS);
+        }
+        // Looking at the whole plan takes its time: only where something changed, and now and then.
+        let (began, before) = (run.clock.steady(), run.store.changes().ok());
+        loop {
+            run.clock.sleep(LOOK_AT_WORKERS);
+            let is_other = before.is_none() || run.store.changes().ok() != before;
+            let waited = run.clock.steady().saturating_sub(began);
+            if is_other || waited >= LOOK_AT_STORE || run.is_told_to_end() {
+                return;
+            }
+        }
     }
 
     /// The budgets have no share left: others may give back what they do not use up.

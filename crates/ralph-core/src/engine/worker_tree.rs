@@ -20,6 +20,8 @@ use crate::model::{Task, Timestamp};
 use crate::store::{Store, StoreError, WorkerRow};
 use crate::text::{mask_secrets, one_line};
 
+/// Branches of earlier runs that are looked at.
+const MOST_BRANCHES: u32 = 20;
 /// A run never needs so many.
 const MOST_TREES: u32 = 1000;
 /// How long processes of a dead worker have between TERM and KILL.
@@ -161,7 +163,9 @@ impl WorkTree {
             let stop = StopRun::error("this git cannot combine commits without a checkout");
             return Err(stop.with_hint("install git 2.38 or newer, or use `ralph run -j 1`").into());
         }
-        if git.tip(&branch)?.is_none() {
+        if git.tip(&branch)?.is_some() {
+            self.warn_of_unmerged(run)?;
+        } else {
             let from = self.begin_from(run, &head)?;
             git.make_branch(&branch, &from)?;
             run.tell(EventKind::BranchChanged { branch: branch.clone() })?;
@@ -203,9 +207,7 @@ impl WorkTree {
     fn begin_from(&self, run: &mut RunContext<'_>, head: &str) -> Result<String> {
         let Some(git) = &self.git else { return Ok(head.to_owned()) };
         let mut from = head.to_owned();
-        for earlier in run.store.runs()?.into_iter().filter(|earlier| earlier.id != run.id) {
-            let Some(branch) = earlier.branch else { continue };
-            let Some(tip) = git.tip(&branch)? else { continue };
+        for (branch, tip) in self.unmerged(run, head)? {
             if git.is_in(&tip, &from)? {
                 continue;
             }
@@ -216,10 +218,12 @@ impl WorkTree {
             let message = format!("Merge {branch}");
             let Some(merged) = git.merged(&from, &tip, &message)? else {
                 let stop = StopRun::error(format!(
-                    "{branch}, where run {} landed its work, is not merged and conflicts with what is checked out",
-                    earlier.id
+                    "{branch}, where an earlier run landed its work, is not merged and conflicts with what is checked out"
                 ));
-                return Err(stop.with_hint(format!("git merge {branch}, then `ralph run` again")).into());
+                let hint = format!(
+                    "git merge {branch}, or if you have its work already: git branch -D {branch}; then `ralph run` again"
+                );
+                return Err(stop.with_hint(hint).into());
             };
             from = merged;
         }
@@ -227,6 +231,34 @@ impl WorkTree {
             run.warn("work that earlier runs landed is not merged yet; this run continues from it")?;
         }
         Ok(from)
+    }
+
+    /// The branches that earlier runs landed on and that a commit does not have, newest first, with the commits they are at.
+    fn unmerged(&self, run: &RunContext<'_>, head: &str) -> Result<Vec<(String, String)>> {
+        let Some(git) = &self.git else { return Ok(Vec::new()) };
+        let mut found: Vec<(String, String)> = Vec::new();
+        for branch in run.store.landing_branches(&run.id, MOST_BRANCHES)? {
+            if let Some(tip) = git.tip(&branch)?.filter(|tip| found.iter().all(|(_, known)| known != tip))
+                && !git.is_in(&tip, head)?
+            {
+                found.push((branch, tip));
+            }
+        }
+        Ok(found)
+    }
+
+    /// A run in a tree that does not have what earlier runs landed says so: tasks may depend on it.
+    pub(super) fn warn_of_unmerged(&self, run: &mut RunContext<'_>) -> Result {
+        let Some(git) = &self.git else { return Ok(()) };
+        if run.store.landing_branches(&run.id, 1)?.is_empty() {
+            return Ok(());
+        }
+        let Some(head) = git.head_commit()? else { return Ok(()) };
+        if let Some((branch, tip)) = self.unmerged(run, &head)?.into_iter().next() {
+            let commits = git.commits_between(&head, &tip)?;
+            run.tell(EventKind::Unmerged { branch, commits, into: git.on_branch() })?;
+        }
+        Ok(())
     }
 }
 

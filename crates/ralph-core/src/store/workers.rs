@@ -120,6 +120,13 @@ impl Store {
         Ok(self.first("SELECT branch FROM runs WHERE id = ?1", [run])?.flatten())
     }
 
+    /// The branches that earlier runs landed on, newest first.
+    pub fn landing_branches(&self, except: &RunId, most: u32) -> Result<Vec<String>> {
+        let sql = "SELECT branch FROM runs WHERE branch IS NOT NULL AND id <> :except
+             GROUP BY branch ORDER BY max(number) DESC LIMIT :most";
+        self.all(sql, bind! { except, most })
+    }
+
     /// From now on a run's work lands on another branch.
     pub fn set_run_branch(&mut self, run: &RunId, branch: &str) -> Result<()> {
         let sql = "UPDATE runs SET branch = :branch WHERE id = :run";

@@ -39,6 +39,8 @@ use crate::workspace::{Workspace, random};
 use crate::{interrupts, output};
 
 const NAMED: usize = 20;
+/// Workers of one run.
+const MOST_JOBS: u32 = 64;
 /// The worker of events that the supervisor of several workers tells.
 const SUPERVISOR: &str = "supervisor";
 
@@ -72,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
     value_usd: Option<f64>,
     /// Work on this many tasks at once, each in a working tree of its own.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_JOBS)))]
     jobs: Option<u32>,
     /// Stop after this many attempts.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -238,6 +240,10 @@ fn role_of(workspace: &Workspace, run: &mut RunSettings) -> Result<Role, Command
             "{what} need a git repository: each task gets a working tree of its own"
         ))
         .hint("run `git init` and commit the project, or use `ralph run -j 1`"));
+    }
+    if run.jobs > MOST_JOBS {
+        let message = format!("[run] jobs is {}, but a run may have {MOST_JOBS} workers at most", run.jobs);
+        return Err(CommandError::usage(message).hint("ralph config set run.jobs 4"));
     }
     run.worktrees.dir = trees_dir(run.worktrees.dir.to_str(), root)?;
     let program = env::current_exe().map_err(|error| {
