@@ -132,7 +132,7 @@ fn changed(files: &[String]) -> String {
 /// The report of a counted attempt that was lost.
 pub fn lost_report() -> ReportRow {
     ReportRow {
-        why_it_failed: "Ralph crashed during this attempt, at least the third time in a row.".into(),
+        why_it_failed: "Ralph crashed during three attempts in a row.".into(),
         error_category: Some("unknown".into()),
         auto: true,
         ..ReportRow::default()
@@ -212,7 +212,8 @@ fn of_ralph(evidence: &Evidence, verdict: &Verdict, said: &Diagnosis) -> ReportR
     } else if let Some(gate) = evidence.check() {
         row.relevant_files = gate.diagnosis.files();
         row.why_it_failed = gate_error(gate, verdict);
-        row.error_category = Some("test_failure".into());
+        let is_tampered = verdict.error_type == Some(ErrorType::Tampered);
+        row.error_category = Some(if is_tampered { "tampered" } else { "test_failure" }.into());
         row.stack_trace_snippet = shown_output(gate);
     } else if let Some(line) = &said.error_line {
         row.relevant_files = said.files();
@@ -249,6 +250,7 @@ fn gate_error(gate: &GateRecord, verdict: &Verdict) -> String {
             let room = ERROR_CHARS.saturating_sub(said.chars().count());
             cut_words(&mask_secrets(&line), room).into_owned() + &said
         }
+        None if !gate.output_tail.trim().is_empty() => said.to_owned(),
         // What follows the end of the gate is another sentence.
         None => match said.split_once(&format!("` {}", gate.ended)) {
             Some((gate_name, rest)) => format!("{gate_name}` {} and printed nothing{rest}", gate.ended),

@@ -64,6 +64,29 @@ impl Tampering {
     pub fn names(&self) -> Vec<String> {
         self.files.iter().map(ToString::to_string).collect()
     }
+
+    /// With further files, each once.
+    pub fn add(known: &mut Option<Self>, more: Self) {
+        let known = known.get_or_insert(Self { files: Vec::new(), aside: more.aside });
+        for file in more.files {
+            if known.files.iter().all(|one| one.path != file.path) {
+                known.files.push(file);
+            }
+        }
+    }
+
+    /// How a person allows it.
+    pub fn permission(&self, task: &str) -> String {
+        let plain = |path: &&str| path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+        let paths: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).filter(plain).collect();
+        let paths = match paths.as_slice() {
+            [] | [_, _, _, _, ..] => "PATTERN".to_owned(),
+            paths => paths.join(","),
+        };
+        format!(
+            "{task}: only if the task is to change protected files, allow that: ralph task edit {task} --may-change {paths}"
+        )
+    }
 }
 
 /// What came of asking a reviewer.
@@ -72,15 +95,15 @@ pub enum ReviewResult {
     Given(Review),
     /// Ralph was told to stop meanwhile.
     Interrupted,
-    /// The reviewer failed for reasons of its own.
-    NotGiven,
+    /// The reviewer failed for reasons of its own: a review without a verdict, with the reason as its finding.
+    NotGiven(Review),
 }
 
 impl Integrity {
     pub fn review(&self) -> Option<&Review> {
         match &self.review {
-            Some(ReviewResult::Given(review)) => Some(review),
-            _ => None,
+            Some(ReviewResult::Given(review) | ReviewResult::NotGiven(review)) => Some(review),
+            Some(ReviewResult::Interrupted) | None => None,
         }
     }
 

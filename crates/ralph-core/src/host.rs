@@ -15,7 +15,8 @@ pub enum Liveness {
     /// The process runs, or cannot be seen from here.
     Alive,
     Dead,
-    /// It is on another host or in another pid namespace: only its lease tells whether it is at work.
+    /// It is on another host or in another pid namespace, or processes cannot be seen at all: only its lease tells whether it
+    /// is at work.
     Elsewhere,
 }
 
@@ -57,7 +58,7 @@ impl Host for ThisHost {
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {
-        if owner.host != self.name || is_of_other_namespace(&owner.pid_started) {
+        if owner.host != self.name || !sees_processes() || is_of_other_namespace(&owner.pid_started) {
             return Liveness::Elsewhere;
         }
         match process_start(owner.pid) {
@@ -91,6 +92,11 @@ pub fn is_inside(ancestors: impl IntoIterator<Item = Owner>, at_work: &AtWork) -
         }
     }
     false
+}
+
+/// Whether this process can see processes, itself at least. It cannot where `/proc` is not mounted or is hidden.
+pub fn sees_processes() -> bool {
+    !cfg!(target_os = "linux") || process_state(std::process::id()).is_some()
 }
 
 /// The ancestors of this process, nearest first. Ralph and its guard adopt orphans, so whatever an attempt started has them

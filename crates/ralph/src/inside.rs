@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ralph_core::host::{ThisHost, ancestors, is_inside};
+use ralph_core::host::{ThisHost, ancestors, is_inside, sees_processes};
 use ralph_core::project::Project;
 use ralph_core::store::Store;
 
@@ -37,8 +37,8 @@ pub fn check(dir: Option<&Path>, command: &Command) -> Result<(), CommandError> 
     ))
 }
 
-/// Whether an ancestor of this process holds a claim in the project's database. What cannot be read here is told by the
-/// command itself.
+/// Whether an ancestor of this process holds a claim in the project's database, or may hold one: an agent can hide `/proc`.
+/// What cannot be read here is told by the command itself.
 fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
     let Ok(here) = start_dir(dir) else { return false };
     let project = match command {
@@ -50,7 +50,8 @@ fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
     let Some(database) = database.filter(|path| path.is_file()) else { return false };
     let at_work = Store::open_read_only(&database).and_then(|store| store.at_work());
     at_work.is_ok_and(|at_work| {
-        !at_work.claim_holders.is_empty() && is_inside(ancestors(&ThisHost::new()), &at_work)
+        !at_work.claim_holders.is_empty()
+            && (!sees_processes() || is_inside(ancestors(&ThisHost::new()), &at_work))
     })
 }
 

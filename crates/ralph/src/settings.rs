@@ -16,6 +16,7 @@ use std::time::Duration;
 use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn, ReviewWhen};
 use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::model::Strategy;
+use ralph_core::text::{mask_secrets, shell_word};
 
 pub use self::agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
 pub use self::changed_defaults::{defaults_revision, notices};
@@ -117,6 +118,8 @@ macro_rules! settings {
             pub agents: BTreeMap<String, AgentSettings>,
             /// What `.ralph.toml` says of each: its fields, and the line of each.
             agent_fields: BTreeMap<String, BTreeMap<String, usize>>,
+            /// The old names in use, each with where it stands.
+            old_names: Vec<(Source, &'static Renamed)>,
         }
 
         impl Default for Settings {
@@ -125,6 +128,7 @@ macro_rules! settings {
                     $( $section: $Section::default(), )+
                     agents: agents::built_in(),
                     agent_fields: BTreeMap::new(),
+                    old_names: Vec::new(),
                 }
             }
         }
@@ -380,6 +384,27 @@ impl Settings {
         load::read_file(&mut settings, &name.to_string_lossy(), text)?;
         load::read_environment(&mut settings, environment)?;
         Ok(settings)
+    }
+
+    /// What a person should know who uses old names of settings, each with what to do about it.
+    pub fn old_names(&self) -> Vec<(String, String)> {
+        let notice = |(source, renamed): &(Source, &Renamed)| {
+            let Renamed { section, old, new, .. } = renamed;
+            let message = format!(
+                "{source}: [{section}] {old} is now called {new}; the old name works for one release"
+            );
+            let value = self.find(section, new).and_then(|setting| setting.shown_text());
+            let value = value.filter(|value| !value.contains('\n') && mask_secrets(value) == *value);
+            let value = value.map_or("VALUE".into(), |value| shell_word(&value));
+            let fix = match source {
+                Source::Environment(name) => {
+                    format!("set {} instead of {name}", load::variable(section, new))
+                }
+                _ => format!("ralph config set {section}.{new} {value}"),
+            };
+            (message, fix)
+        };
+        self.old_names.iter().map(notice).collect()
     }
 
     fn find(&self, section: &str, name: &str) -> Option<&dyn AnySetting> {

@@ -17,13 +17,14 @@ use ralph_core::plan::import::{self, STATE_JSON};
 use ralph_core::plan::state_json::SpecState;
 use ralph_core::project::Project;
 use ralph_core::store::{
-    Absent, BreakerState, Patience, PlanCounts, RunRow, Store, StoreError, rescued, rescued_since,
+    Absent, BreakerState, Patience, PlanCounts, RunRow, Store, StoreError, newest_copy, rescued_since,
     restore_command,
 };
 
 use crate::command_error::{CommandError, shell_path};
 use crate::commands::trust;
 use crate::settings::{Count, Settings};
+use crate::ui::format;
 use crate::{interrupts, output};
 
 /// How long a lock is waited for in any case, also by a run that was told to stop.
@@ -323,15 +324,17 @@ fn not_opened(project: &Project, error: StoreError) -> CommandError {
     let (StoreError::Missing { path } | StoreError::Damaged { path, .. }) = &error else {
         return error.into();
     };
-    let restore = rescued(path).last().map(|copy| {
-        let command = restore_command(copy, path, now());
-        format!("Ralph saved a copy when the database disappeared; restore it: {command}")
+    let restore = newest_copy(path).map(|copy| {
+        let name = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let made = copy.metadata().and_then(|meta| meta.modified()).ok();
+        let made = made.and_then(|at| at.elapsed().ok()).map(|age| format!(", {}", format::ago(age)));
+        let command = restore_command(&copy, path, now());
+        format!("Ralph saved a copy ({name}{}); restore it: {command}", made.unwrap_or_default())
     });
     if let StoreError::Damaged { .. } = error {
-        let error = CommandError::from(error);
         return match restore {
-            Some(restore) => error.hint(restore),
-            None => error,
+            Some(restore) => CommandError::environment(error).hint(restore),
+            None => error.into(),
         };
     }
     let root = project.root().display();

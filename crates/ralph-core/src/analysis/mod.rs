@@ -54,6 +54,7 @@ impl Fact {
         let words = match (self.error_type.as_deref(), self.outcome.as_str()) {
             (Some("timeout" | "idle_timeout"), _) => "timed out",
             (Some("crash"), _) => "the agent crashed",
+            (Some("tampered"), _) => "the attempt changed protected files",
             (Some("review_rejected"), _) => "the review rejected the work",
             (Some("commit_refused"), _) => "the commit was refused",
             (Some(other), _) if !other.trim().is_empty() => other,

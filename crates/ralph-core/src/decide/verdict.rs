@@ -219,7 +219,11 @@ fn with_tampering(verdict: Verdict, evidence: &Evidence) -> Verdict {
         Some(message) => format!("{message}; {put_back}"),
         None => put_back,
     };
-    Verdict { message: Some(message), ..verdict }
+    let error_type = match verdict.error_type {
+        Some(ErrorType::TestFailure) => Some(ErrorType::Tampered),
+        other => other,
+    };
+    Verdict { message: Some(message), error_type, ..verdict }
 }
 
 fn told(gate: &GateRecord) -> String {
@@ -228,7 +232,17 @@ fn told(gate: &GateRecord) -> String {
         [] => String::new(),
         tests => format!("; failing now and not before: {}", few(tests, NAMED_TESTS)),
     };
-    format!("{whose} `{}` {}{regressions}", gate.command, gate.ended)
+    format!("{whose} `{}` {}{regressions}{}", gate.command, gate.ended, known_failures(gate))
+}
+
+/// The tests of a task's own gate that failed before the task, too. Those of the project's are held against nobody.
+fn known_failures(gate: &GateRecord) -> String {
+    let is_known = |test: &&String| gate.of != GateOf::Always && gate.baseline.failing.contains(test);
+    let known: Vec<String> = gate.diagnosis.failing().iter().filter(is_known).cloned().collect();
+    match known.as_slice() {
+        [] => String::new(),
+        tests => format!("; failing before the task, too: {}", few(tests, NAMED_TESTS)),
+    }
 }
 
 /// The verdict on a parent whose children are done and whose own gate did not pass.
@@ -294,9 +308,12 @@ fn signalled_failure(evidence: &Evidence) -> Verdict {
     Verdict { error_type, ..plain(Outcome::Failed, &message) }
 }
 
-/// The last line of an agent's text that is neither a signal nor a fence.
+/// The last line of an agent's text that is neither a signal nor a fence nor JSON.
 fn last_line(text: &str) -> Option<String> {
-    let is_prose = |line: &&str| line.contains(char::is_alphanumeric) && !line.starts_with(['<', '`']);
+    let is_signal = |line: &str| {
+        line.starts_with(['<', '`', '{', '}', '[', ']', '"']) || line.contains("TASK_MODIFICATION_REQUEST")
+    };
+    let is_prose = |line: &&str| line.contains(char::is_alphanumeric) && !is_signal(line);
     // A line that reports an error is quoted as such.
     let line = text.lines().rev().map(str::trim).find(is_prose).filter(|line| !reports_error(line))?;
     Some(one_line(&mask_secrets(line), LAST_LINE_CHARS))
@@ -409,6 +426,11 @@ mod tests {
             ),
             ("export TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz", Some("export TOKEN=")),
             ("<task-failed>1.3</task-failed>\n---\n", None),
+            (
+                "Too large.\nTASK_MODIFICATION_REQUEST\n{\n\"proposedTasks\": [\n]\n}\n<task-failed>1.3</task-failed>",
+                Some("Too large."),
+            ),
+            ("TASK_MODIFICATION_REQUEST\n{\"type\": \"SPLIT_TASK\"}\n<task-failed>1.3</task-failed>", None),
         ] {
             let shown = last_line(text);
             assert!(

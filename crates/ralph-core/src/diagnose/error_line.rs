@@ -145,8 +145,9 @@ impl ErrorLine {
     /// A line that pytest did not mark.
     pub(super) fn line(&mut self, line: &str) {
         let text = line.trim();
+        let is_passed = words::is_passed_test(text);
         for told in self.best.iter_mut().flatten() {
-            if told.after.len() < LINES_AFTER {
+            if told.after.len() < LINES_AFTER && !is_passed {
                 told.after.push(line.to_owned());
             }
         }
@@ -157,7 +158,9 @@ impl ErrorLine {
         if !is_pythons && !text.is_empty() {
             self.plain(text);
         }
-        push_last(&mut self.recent, LINES_BEFORE, line);
+        if !is_passed {
+            push_last(&mut self.recent, LINES_BEFORE, line);
+        }
     }
 
     fn plain(&mut self, text: &str) {

@@ -47,6 +47,21 @@ pub fn reports_error(line: &str) -> bool {
     STATED.is_match(line) || !(OVERCOME.is_match(&lower) || DENIED.is_match(&lower))
 }
 
+/// A test that passed.
+static PASSED: Pattern =
+    Pattern::new(r"^(?:ok [0-9]|[✓✔]|PASS |--- PASS)| PASSED(?:[ \t]|$)| \.\.\. ok$|   Passed  ");
+
+pub(super) fn is_passed_test(line: &str) -> bool {
+    PASSED.is_match(line.trim())
+}
+
+/// Whether a line says that nothing is wrong, or no longer: `none failed`, `The error is gone.`, `ok 12 - adds`.
+pub fn denies_error(line: &str) -> bool {
+    let lower = line.trim().to_lowercase();
+    let denied = HARMLESS.is_match(&lower) || OVERCOME.is_match(&lower) || DENIED.is_match(&lower);
+    (denied || is_passed_test(line) || declares_success(line.trim())) && !reports_error(line)
+}
+
 /// A program's own word for it: `error: …`, `tool: error: …`, `fatal: …`.
 pub(super) static STATED: Pattern = Pattern::new(
     r"^(?:.{0,32}[ =])?(?i-u:error: )|^(?i-u:fatal: |\[error\] |\[fatal\] |conflict \()|^! \[|^.{0,34}: \*\*\* ",

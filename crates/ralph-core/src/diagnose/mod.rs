@@ -20,7 +20,7 @@ mod test_counts;
 
 pub use causes::{Cause, ErrorKind};
 pub use compiler::CompilerError;
-pub use error_words::reports_error;
+pub use error_words::{denies_error, reports_error};
 pub use fingerprint::{Fingerprint, Kind, Relation, Tool, comparable, relation};
 pub use own_lines::FailingTest;
 

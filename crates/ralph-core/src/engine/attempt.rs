@@ -6,7 +6,7 @@ use super::agent_session::log_path;
 use super::agents_md_sync::WrittenBy;
 use super::attempt_record::{AttemptResult, add_session, begun as begun_record};
 use super::fix_tasks::attempts_used_up;
-use super::gate_runs::Baselines;
+use super::gate_runs::{Baselines, Before};
 use super::plan_sync::LogNews;
 use super::prompter::{Prompt, Prompter};
 use super::readiness::told_gate_fix;
@@ -21,7 +21,7 @@ use crate::decide::{
     Outage, claims_done, fewer_tests, gave_no_signal, only_signal_missing, verdict, verification,
 };
 use crate::event::{EventKind, RunEvent, TaskRef};
-use crate::evidence::{CommitFailure, Evidence, GateResult, Integrity, Session, Verdict};
+use crate::evidence::{CommitFailure, Evidence, GateResult, Integrity, Session, Tampering, Verdict};
 use crate::exit::RunExit;
 use crate::gate::weakened;
 use crate::git::Git;
@@ -193,9 +193,12 @@ impl Run<'_> {
         let (mut git, misplaced) = self.tree.after_agent(run, &begun.tree)?;
         let put_back = match misplaced {
             Some(_) => Ok(None),
-            None => self.protection.put_back(run, self.tree.git.as_ref(), claimed)?,
+            None => {
+                let moments = begun.tree.snapshot.as_ref().zip(self.tree.after_agent.as_ref());
+                self.protection.put_back(run, self.tree.git.as_ref(), claimed, moments)?
+            }
         };
-        let (tampering, fault) = match put_back {
+        let (mut tampering, fault) = match put_back {
             Ok(tampering) => (tampering, None),
             Err(why) => (None, Some(why)),
         };
@@ -209,8 +212,17 @@ impl Run<'_> {
             None if let Some(why) = fault => (Some(GateResult::NotStarted(why)), None),
             None => {
                 run.stage(claimed, Stage::Verifying)?;
-                let (page, before) = (&mut self.state_md, &ready.baselines);
-                self.gates.run_after_agent(run, page, claimed, &session, before)?
+                let before = Before { baselines: &ready.baselines, protection: &self.protection };
+                let page = &mut self.state_md;
+                let ran = self.gates.run_after_agent(run, page, claimed, &session, &before)?;
+                self.protection.end(run, &claimed.task.id)?;
+                if let Some(by_gate) = run.gate_tampering.take() {
+                    Tampering::add(&mut tampering, by_gate);
+                }
+                if ran.0.is_some() || ran.1.is_some() {
+                    self.tree.disown_gate_changes(run, &claimed.task.id)?;
+                }
+                ran
             }
         };
         let patch = match claims_done(&session) || gave_no_signal(&session) {
@@ -293,6 +305,11 @@ impl Run<'_> {
         // Work that passes the gate is not thrown away because a signal is missing.
         let green = only_signal_missing(&evidence);
         self.tree.warn_of_program_changes(run, &files)?;
+        if let Some(tampering) = &evidence.integrity.tampering
+            && verdict.error_type == Some(ErrorType::Tampered)
+        {
+            run.warn(tampering.permission(task.name()))?;
+        }
         begun.settings.warn_of_changes(run, task)?;
         let (undone_ref, returned) = self.tree.after_attempt(run, claimed, begun.tree, failed && !green)?;
         evidence.git.undone_ref = undone_ref;

@@ -311,7 +311,7 @@ fn readable(verdict: Verdict, gate: Option<&GateRecord>, report: Option<&ReportR
     let said = said.or(reason);
     let message = verdict.message.map(|message| {
         let whole = match said {
-            Some(said) if said.contains(&message) => said,
+            Some(said) if said.replace(" and printed nothing", "").contains(&message) => said,
             // Nothing else says that it was not the task's own gate.
             Some(said) if is_project_gate => format!("{message} ({said})"),
             Some(said) => format!("{said} ({message})"),

@@ -257,16 +257,23 @@ fn out_of_retries(task: &Task, attempts: u32, result: &AttemptResult, has_progre
         .filter(|why| *why != NOTHING_KNOWN)
         .or(result.verdict.message.as_deref())
         .unwrap_or(NOTHING_KNOWN);
-    vec![
+    let passed = result.attempt.gate == Some(GateOutcome::Passed);
+    let also = if passed && !why.contains("passed") { "; the gate passed" } else { "" };
+    let mut lines = vec![
         format!("ERROR: Max retries reached for task {} after {attempts} attempt{plural}", task.name()),
-        format!("Last failure: {}", text::one_line(why, 500)),
+        format!("Last failure: {}{also}", text::one_line(why, 500)),
         if has_progress_log {
             "Review .progress.md Learnings section for failure details".to_owned()
         } else {
             format!("Failure details: `ralph failures show {}`", task.name())
         },
         format!("Fix the issue manually, then `ralph run {}` to resume", task.name()),
-    ]
+    ];
+    if passed {
+        let name = task.name();
+        lines.push(format!("The gate passed: if the work is complete, `ralph task done {name} --verify`"));
+    }
+    lines
 }
 
 /// Stands before an error in place of a fingerprint, where there was nothing to make one from.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::fix_tasks::SAID;
+use super::protection::FileProtection;
 use super::readiness::told_gate_fix;
 use super::run_context::{RunContext, shown_command};
 use super::run_end::{Result, millis};
@@ -15,10 +16,14 @@ use crate::agent::{HOLDER, holder_mark};
 use crate::decide::{baseline_of, claims_done, compared, gave_no_signal};
 use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};
-use crate::evidence::{Evidence, GateResult, Session};
+use crate::evidence::{Evidence, GateResult, Session, Tampering};
 use crate::gate::{self, Gate, GateProgress};
 use crate::model::{Baseline, BaselineRun, GateOf, GateOutcome, GateRecord, Task};
-use crate::store::Claimed;
+use crate::store::{Claimed, Store, StoreError};
+use crate::text::{code_line, few};
+
+/// How many files a gate's end names.
+const NAMED_FILES: usize = 5;
 
 #[derive(Default)]
 pub(super) struct Gates {
@@ -36,7 +41,7 @@ impl Gates {
         state_md: &mut StateMd,
         claimed: &Claimed,
         session: &Session,
-        baselines: &Baselines,
+        before: &Before<'_>,
     ) -> Result<(Option<GateResult>, Option<GateResult>)> {
         if !claims_done(session) && !gave_no_signal(session) {
             return Ok((None, None));
@@ -44,7 +49,7 @@ impl Gates {
         let settings = &run.settings.gate;
         let (main, always) = (settings.main(&claimed.task), settings.always(&claimed.task));
         let main = match main {
-            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, baselines)?),
+            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, before)?),
             None => None,
         };
         let is_open = main.as_ref().is_none_or(|main| {
@@ -52,7 +57,7 @@ impl Gates {
             main.record().is_some_and(|record| good(record.outcome))
         });
         let always = match always.filter(|_| is_open) {
-            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, baselines)?),
+            Some(gate) => Some(self.judge(run, state_md, claimed, &gate, before)?),
             None => None,
         };
         Ok((main, always))
@@ -64,23 +69,26 @@ impl Gates {
         state_md: &mut StateMd,
         claimed: &Claimed,
         gate: &TaskGate,
-        baselines: &Baselines,
+        before: &Before<'_>,
     ) -> Result<GateResult> {
-        let timeout = run.settings.gate.timeout;
-        let record = match run.run_gate(claimed, gate, Purpose::Verdict(timeout), Some(state_md))? {
+        let purpose = Purpose::Verdict(run.settings.gate.timeout, Some(before.protection));
+        let record = match run.run_gate(claimed, gate, purpose, Some(state_md))? {
             GateResult::Ran(record) => record,
             not_run => return Ok(not_run),
         };
+        // A gate whose script changed while it ran says nothing in anybody's favor.
+        let is_void = run.gate_tampering.is_some();
         let record = match gate.of {
-            GateOf::Always => record,
-            GateOf::Task | GateOf::Default => failed_differently_if_fixed(run, claimed, record)?,
+            GateOf::Task | GateOf::Default if !is_void => failed_differently_if_fixed(run, claimed, record)?,
+            GateOf::Task | GateOf::Default | GateOf::Always => record,
         };
-        Ok(GateResult::Ran(compared(record, baselines.of(gate.of))))
+        let record = compared(record, before.baselines.of(gate.of));
+        Ok(GateResult::Ran(GateRecord { excused: record.excused && !is_void, ..record }))
     }
 
-    /// What the gates of a task say before its work. They are run before its first attempt; what they said then counts for
-    /// all later ones. Where a green gate can stand for a signal, the task's is run before every attempt. None where
-    /// Ralph was told to stop meanwhile.
+    /// What the gates of a task say before its work. They are run before its first attempt, and a gate that was changed before
+    /// the next one; what they said then counts for all later ones. Where a green gate can stand for a signal, the task's is
+    /// run before every attempt. None where Ralph was told to stop meanwhile.
     pub(super) fn before_attempt(
         &self,
         run: &mut RunContext<'_>,
@@ -91,16 +99,15 @@ impl Gates {
         let accept_green = run.settings.gate.accept_green;
         for gate in run.settings.gate.gates(&claimed.task) {
             let is_main = gate.of != GateOf::Always;
-            let known = known_baseline(run, &claimed.task, &gate)?;
-            let is_untouched = known.is_none() && !run.store.has_begun(&claimed.task.id)?;
-            if is_untouched && (run.settings.gate.baseline || accept_green && is_main) {
+            let known = known_baseline(run.store, &claimed.task, &gate)?;
+            if known.is_none() && (run.settings.gate.baseline || accept_green && is_main) {
                 let Some(found) = self.baseline(run, tree, claimed, &gate)? else {
                     return Ok(None);
                 };
                 if is_main {
                     baselines.green_before_attempt = found.result.is_green();
                 }
-                baselines.known.push((gate.of, found));
+                baselines.known.push((gate.of, note_baseline(run, &claimed.task, &gate, found)?));
                 continue;
             }
             baselines.known.extend(known.map(|known| (gate.of, known)));
@@ -117,7 +124,7 @@ impl Gates {
         Ok(Some(baselines))
     }
 
-    /// What a gate says of the tree that nobody worked on for the task, from the same commit where it is known.
+    /// What a gate says of the tree as it is, from the same commit where it is known.
     fn baseline(
         &self,
         run: &mut RunContext<'_>,
@@ -125,7 +132,6 @@ impl Gates {
         claimed: &Claimed,
         gate: &TaskGate,
     ) -> Result<Option<BaselineRun>> {
-        let task = &claimed.task;
         // What the task is called may decide what its gate looks at.
         let is_shared = !gate.command.contains("RALPH_");
         let at = if is_shared { tree.clean_commit(run)? } else { None };
@@ -133,28 +139,19 @@ impl Gates {
             Some(at) => run.store.commit_baseline(at, &gate.command, run.clock.now())?,
             None => None,
         };
-        let found = match reused {
-            Some(found) => found,
-            None => {
-                let settings = &run.settings.gate;
-                let is_asked = settings.accept_green && gate.of != GateOf::Always;
-                let limit =
-                    if is_asked { settings.timeout } else { settings.baseline_timeout.min(settings.timeout) };
-                let found = match run.run_gate(claimed, gate, Purpose::Baseline(limit), None)? {
-                    GateResult::Ran(record) => baseline_of(&record),
-                    GateResult::NotStarted(_) => BaselineRun::default(),
-                    GateResult::Interrupted => return Ok(None),
-                };
-                if let Some(at) = at.filter(|_| found.result != Baseline::Unknown) {
-                    run.store.set_commit_baseline(&at, &gate.command, &found, run.clock.now())?;
-                }
-                found
-            }
+        if reused.is_some() {
+            return Ok(reused);
+        }
+        let settings = &run.settings.gate;
+        let is_asked = settings.accept_green && gate.of != GateOf::Always;
+        let limit = if is_asked { settings.timeout } else { settings.baseline_timeout.min(settings.timeout) };
+        let found = match run.run_gate(claimed, gate, Purpose::Baseline(limit), None)? {
+            GateResult::Ran(record) => baseline_of(&record),
+            GateResult::NotStarted(_) => BaselineRun::default(),
+            GateResult::Interrupted => return Ok(None),
         };
-        run.store.set_task_baseline(&task.id, &gate.command, &found)?;
-        if found.result == Baseline::Green && gate.of != GateOf::Always {
-            let command = shown_command(&gate.command);
-            run.tell(EventKind::GateGreenBefore { task: TaskRef::from(task), command })?;
+        if let Some(at) = at.filter(|_| found.result != Baseline::Unknown) {
+            run.store.set_commit_baseline(&at, &gate.command, &found, run.clock.now())?;
         }
         Ok(Some(found))
     }
@@ -231,17 +228,39 @@ fn gate_of(run: &RunContext<'_>, claimed: &Claimed) -> Option<String> {
     run.settings.gate.main(&claimed.task).map(|gate| gate.command)
 }
 
+/// Records what a gate said before the work on a task. Where earlier attempts left work in the tree, one that passes says
+/// nothing of the tree without it.
+fn note_baseline(
+    run: &mut RunContext<'_>,
+    task: &Task,
+    gate: &TaskGate,
+    found: BaselineRun,
+) -> Result<BaselineRun> {
+    let says_nothing = found.result == Baseline::Green && run.store.has_earlier_work(&task.id)?;
+    let found = if says_nothing { BaselineRun::default() } else { found };
+    run.store.set_task_baseline(&task.id, &gate.command, &found)?;
+    if found.result == Baseline::Green && gate.of != GateOf::Always {
+        let command = shown_command(&gate.command);
+        run.tell(EventKind::GateGreenBefore { task: TaskRef::from(task), command })?;
+    }
+    Ok(found)
+}
+
 /// What is known of a gate without the work on a task. A fix task works on what its original left: its gate is the one that
 /// just failed, and the project's gate is compared with what it said before the original.
-fn known_baseline(run: &RunContext<'_>, task: &Task, gate: &TaskGate) -> Result<Option<BaselineRun>> {
-    if let Some(known) = run.store.task_baseline(&task.id, &gate.command)? {
+pub(super) fn known_baseline(
+    store: &Store,
+    task: &Task,
+    gate: &TaskGate,
+) -> Result<Option<BaselineRun>, StoreError> {
+    if let Some(known) = store.task_baseline(&task.id, &gate.command)? {
         return Ok(Some(known));
     }
-    let Some(link) = run.store.fix_link(&task.id)? else {
+    let Some(link) = store.fix_link(&task.id)? else {
         return Ok(None);
     };
     Ok(match (gate.of, link.original) {
-        (GateOf::Always, Some(original)) => run.store.task_baseline(&original, &gate.command)?,
+        (GateOf::Always, Some(original)) => store.task_baseline(&original, &gate.command)?,
         (GateOf::Always, None) => None,
         (GateOf::Task | GateOf::Default, _) => Some(BaselineRun::red()),
     })
@@ -261,12 +280,19 @@ impl Baselines {
     }
 }
 
+/// What is known from before the attempt that gates judge.
+pub(super) struct Before<'b> {
+    pub baselines: &'b Baselines,
+    pub protection: &'b FileProtection,
+}
+
 /// What a gate is run for, and for how long it may run.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Purpose {
+pub(super) enum Purpose<'p> {
     /// To see what it says without the work.
     Baseline(Duration),
-    Verdict(Duration),
+    /// With the files that must stay as they are meanwhile: the gate runs what the attempt wrote.
+    Verdict(Duration, Option<&'p FileProtection>),
 }
 
 /// A fix task has done its work when its original's gate fails in another way than before.
@@ -322,14 +348,15 @@ impl RunContext<'_> {
         &mut self,
         claimed: &Claimed,
         gate: &TaskGate,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         mut state_md: Option<&mut StateMd>,
     ) -> Result<GateResult> {
         let TaskGate { of, command } = gate;
-        let (timeout, rerun, baseline) = match purpose {
-            Purpose::Baseline(timeout) => (timeout, 0, true),
-            Purpose::Verdict(timeout) => (timeout, self.settings.gate.rerun, false),
+        let (timeout, rerun, baseline, protection) = match purpose {
+            Purpose::Baseline(timeout) => (timeout, 0, true, None),
+            Purpose::Verdict(timeout, protection) => (timeout, self.settings.gate.rerun, false, protection),
         };
+        let mut changed: Option<Tampering> = None;
         let gate = Gate {
             command,
             dir: self.work_tree,
@@ -353,6 +380,9 @@ impl RunContext<'_> {
                 state_md.iter_mut().for_each(|page| page.show_attempt(self));
             }
             GateProgress::Started { run } => {
+                if let Some(protection) = protection.filter(|_| run > 1) {
+                    protection.restore(self, &claimed.task.id, &mut changed);
+                }
                 self.show(EventKind::GateStarted {
                     task: task.clone(),
                     command: shown_command(command),
@@ -363,8 +393,20 @@ impl RunContext<'_> {
         let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut on_progress);
         self.return_guard(guard)?;
         let mut result = result.unwrap_or_else(|error| GateResult::NotStarted(error.to_string()));
+        if let Some(protection) = protection {
+            protection.restore(self, &claimed.task.id, &mut changed);
+        }
         if let GateResult::Ran(record) = &mut result {
             record.of = *of;
+            if let Some(changed) = changed {
+                let names: Vec<String> =
+                    changed.files.iter().map(|file| code_line(&file.path, 200)).collect();
+                record.outcome = GateOutcome::Failed;
+                record.ended = format!("does not count: {} changed while it ran", few(&names, NAMED_FILES));
+                record.flaky = false;
+                record.flaky_tests.clear();
+                Tampering::add(&mut self.gate_tampering, changed);
+            }
             // Stored at once: should this process die before the attempt is recorded, the gate's word is known.
             self.tell(EventKind::GateFinished {
                 task,

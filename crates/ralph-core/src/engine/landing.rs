@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::gate_runs::Baselines;
+use super::gate_runs::{Baselines, Before};
+use super::protection::FileProtection;
 use super::run::Run;
 use super::run_context::RunContext;
 use super::run_end::Result;
@@ -150,7 +151,10 @@ impl Run<'_> {
         run.files_may_have_changed();
         run.stage(claimed, Stage::Verifying)?;
         let (page, session) = (&mut self.state_md, evidence.session.clone());
-        let (gate, project_gate) = self.gates.run_after_agent(run, page, claimed, &session, baselines)?;
+        // Protected files are as they were committed, those that others were allowed to change included.
+        let protection = FileProtection::default();
+        let before = Before { baselines, protection: &protection };
+        let (gate, project_gate) = self.gates.run_after_agent(run, page, claimed, &session, &before)?;
         run.stage(claimed, Stage::Landing)?;
         let combined = Evidence { gate, project_gate, ..evidence.clone() };
         let judged = verdict(&combined);

@@ -7,7 +7,7 @@ use super::readiness::told_gate_fix;
 use super::run::Run;
 use super::run_end::{EngineError, Result};
 use super::settings::TaskGate;
-use crate::decide::{of_gates, parent_verdict};
+use crate::decide::{compared, of_gates, parent_verdict};
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::GateResult;
 use crate::model::{Attempt, DoneBy, GateOf, NO_MODEL};
@@ -34,11 +34,15 @@ impl Run<'_> {
         let task = TaskRef::from(&claimed.task);
         let own = claimed.task.verify.clone().filter(|_| run.settings.gate.enabled);
         let own = own.map(|command| TaskGate { of: GateOf::Task, command });
-        let purpose = GatePurpose::Verdict(run.settings.gate.timeout);
-        let gate = match own.map(|gate| run.run_gate(claimed, &gate, purpose, None)) {
+        let purpose = GatePurpose::Verdict(run.settings.gate.timeout, None);
+        let gate = match &own {
             None => None,
-            Some(result) => match result? {
-                GateResult::Ran(record) => Some(record),
+            Some(gate) => match run.run_gate(claimed, gate, purpose, None)? {
+                GateResult::Ran(record) => {
+                    // A task that was split may have been attempted before.
+                    let before = run.store.task_baseline(&claimed.task.id, &gate.command)?;
+                    Some(compared(record, before.as_ref()))
+                }
                 GateResult::Interrupted => return run.release(claimed),
                 GateResult::NotStarted(why) => {
                     run.release(claimed)?;

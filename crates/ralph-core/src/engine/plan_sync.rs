@@ -229,7 +229,7 @@ impl PlanFiles {
         known.unsettled = edited.swap.done()? == Cleared::StillOpen;
         let Some(shown) = edited.note else { return Ok(None) };
         let digest = quick_digest(&edited.text);
-        // A tick moves no other box.
+        // They are those of the text that was drawn, and a tick moves no other box.
         known.places = known
             .places
             .take()
@@ -326,6 +326,7 @@ impl PlanFiles {
 fn drawn(run: &RunContext<'_>, known: &mut KnownFile, text: &str, digest: &str) -> Result<(String, Shown)> {
     let source = &known.source;
     let mut shown = Shown::default();
+    known.places.take_if(|(of, _)| of != digest);
     let tasks = run.store.due_boxes(source.id)?;
     let mut marks: Vec<(&str, bool)> = Vec::new();
     for task in &tasks {
@@ -336,7 +337,7 @@ fn drawn(run: &RunContext<'_>, known: &mut KnownFile, text: &str, digest: &str) 
     }
     let mut text = text.to_owned();
     if !marks.is_empty() {
-        if known.places.as_ref().is_none_or(|(of, _)| of != digest) {
+        if known.places.is_none() {
             known.places = Places::of(known.format, &text).map(|places| (digest.to_owned(), places));
         }
         text = match &known.places {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::RunSettings;
+use super::gate_runs::known_baseline;
 use super::next_model::{agents_attempts, failed_attempts, in_a_row};
 use super::protection::protection;
 use super::settings::TaskGate;
@@ -301,11 +302,12 @@ impl Prompter<'_> {
                 kept_at: kept_at.as_deref(),
             }));
         }
-        if let Some(gate) = self.settings.gate.always(task)
-            && let Some(known) = self.store.task_baseline(&task.id, &gate.command)?
-        {
-            parts.extend(failed_before(&gate.command, &known.failing));
+        let mut failing = Vec::new();
+        for gate in self.settings.gate.gates(task) {
+            let known = known_baseline(self.store, task, &gate)?.unwrap_or_default();
+            failing.push((gate.of, gate.command, known.failing));
         }
+        parts.extend(failed_before(&failing));
         let changes = self.store.plan_changes(&task.id)?;
         let last = changes.last().map(|change| change.attempt_number);
         let refused: Vec<_> = changes

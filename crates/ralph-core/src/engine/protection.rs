@@ -7,14 +7,14 @@ use super::run_context::RunContext;
 use super::run_end::{Result, StopRun};
 use crate::evidence::Tampering;
 use crate::gate::{Patterns, ProtectedFiles, Protection, list_files};
-use crate::git::Git;
+use crate::git::{Git, Snapshot};
 use crate::model::{Status, Task, TaskId};
 use crate::project::RALPH_DIR;
 use crate::store::{Claimed, Store, StoreError};
 use crate::text::few;
 
 /// Where what attempts made of protected files is moved, below Ralph's own directory.
-const ASIDE: &str = "tampered";
+pub(super) const ASIDE: &str = "tampered";
 const NAMED: usize = 5;
 
 #[derive(Debug, Default)]
@@ -49,6 +49,7 @@ impl FileProtection {
             }
             run.store.forget_protected(&orphan.task)?;
         }
+        run.store.drop_kept_contents()?;
         let gates = open_gates(run.store, run.settings.gate.default.as_deref())?;
         let gates: Vec<&str> = gates.iter().map(|gate| gate.command.as_str()).collect();
         let rules = Protection::new(&[], &[], &[], &gates, run.work_tree);
@@ -77,13 +78,14 @@ impl FileProtection {
         Ok(run.store.keep_protected(&task.id, &work_dir, &self.kept)?)
     }
 
-    /// After the agent: puts back what it changed of the protected files, and remembers which files it made. The inner error is
-    /// why that cannot be done.
+    /// After the agent: puts back what it changed of the protected files, on disk and in git's index, and remembers which files
+    /// it made. `moments` are the tree before the attempt and after it. The inner error is why that cannot be done.
     pub(super) fn put_back(
         &mut self,
         run: &mut RunContext<'_>,
         git: Option<&Git>,
         claimed: &Claimed,
+        moments: Option<(&Snapshot, &Snapshot)>,
     ) -> Result<Result<Option<Tampering>, String>> {
         let id = &claimed.task.id;
         if self.rules.is_empty() {
@@ -95,6 +97,12 @@ impl FileProtection {
         if done.is_err() {
             return Ok(done);
         }
+        if let (Some(git), Some((before, after))) = (git, moments)
+            // A repository without a commit, or in the middle of a merge, stays as it is.
+            && git.unstage(self.kept.0.keys(), before, after).is_ok_and(|any| any)
+        {
+            run.files_may_have_changed();
+        }
         let paths = listed(run, git, &self.rules);
         let now = ProtectedFiles::paths(run.work_tree, &self.rules, &paths).into_iter();
         let made: Vec<String> = now.filter(|path| !self.kept.0.contains_key(path)).collect();
@@ -102,8 +110,28 @@ impl FileProtection {
             let owner = run.store.work_owner(id)?;
             run.store.note_made_files(&owner, &made)?;
         }
-        run.store.forget_protected(id)?;
         Ok(done)
+    }
+
+    /// While gates run what the attempt wrote, and after: puts back what changes meanwhile, and adds the scripts that the gates
+    /// execute to `changed`. What else changes may be the gates' own doing.
+    pub(super) fn restore(&self, run: &mut RunContext<'_>, task: &TaskId, changed: &mut Option<Tampering>) {
+        if let Ok(Some(Tampering { mut files, aside })) = put_back(run, task, "gate", &self.kept) {
+            files.retain(|file| {
+                !self.rules.covers(&file.path) || self.rules.executed().any(|one| *one == file.path)
+            });
+            if !files.is_empty() {
+                Tampering::add(changed, Tampering { files, aside });
+            }
+        }
+    }
+
+    /// After the gates: nothing is left to put back, should this run be killed.
+    pub(super) fn end(&self, run: &mut RunContext<'_>, task: &TaskId) -> Result {
+        if self.rules.is_empty() {
+            return Ok(());
+        }
+        Ok(run.store.forget_protected(task)?)
     }
 
     /// Puts back scripts of the task's gate that attempts on other tasks removed: it could else be given another judge.

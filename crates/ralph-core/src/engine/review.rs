@@ -83,8 +83,11 @@ impl Run<'_> {
             if !again {
                 let (name, why) = (claimed.task.name(), &failed.why);
                 let reviewer = self.reviewer.agent.name();
+                let reviewer = reviewer.to_owned();
                 self.context.warn(format!("{name} was not reviewed: {reviewer} {why}"))?;
-                return Ok(ReviewResult::NotGiven);
+                let findings = vec![one_line(&mask_secrets(why), FINDING_CHARS)];
+                let verdict = ReviewVerdict::NotGiven;
+                return Ok(ReviewResult::NotGiven(Review { verdict, agent: reviewer, findings }));
             }
             if faults > 0 && !self.wait_for_reviewer(faults) {
                 return Ok(ReviewResult::Interrupted);
@@ -202,7 +205,7 @@ impl Run<'_> {
             record.outcome = Some(match &given {
                 Ok(Review { verdict: ReviewVerdict::Accepted, .. }) => Outcome::Done,
                 Ok(Review { verdict: ReviewVerdict::Rejected, .. }) => Outcome::Failed,
-                Err(_) => Outcome::NoSigil,
+                Ok(Review { verdict: ReviewVerdict::NotGiven, .. }) | Err(_) => Outcome::NoSigil,
             });
         }
         run.store.end_side_session(session, &record, run.clock.now())?;

@@ -15,18 +15,23 @@ use crate::agent::{Agent, Guard, Interrupt, Signal, holder_mark};
 use crate::clock::Clock;
 use crate::decide::{Outlook, outlook};
 use crate::event::{EventKind, GateAuthor, Observer, RunEvent, TaskRef};
+use crate::evidence::Tampering;
 use crate::exit::RunExit;
 use crate::files::RealPaths;
 use crate::host::{Host, is_over};
 use crate::model::{RunId, Timestamp, Token};
 use crate::project::Project;
 use crate::store::{
-    ClaimRequest, Claimed, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store, StoreError,
+    ClaimRequest, Claimed, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store, StoreError, newest_copy,
+    restore_command,
 };
 use crate::text::code_line;
 
 /// How often a run with an attempt under way says that it lives: a lost attempt is known to have lasted until then.
 const BETWEEN_BEATS: Duration = Duration::from_secs(2);
+/// How often a run makes a backup of the database. One that takes long is made less often.
+const BETWEEN_BACKUPS: Duration = Duration::from_secs(600);
+const BACKUP_SHARE: u32 = 100;
 const STOPPED: &str = "stopped by `ralph stop`";
 /// Why a worker ends that its supervisor has no further work for.
 const DRAINED: &str = "another worker ended the run";
@@ -64,11 +69,15 @@ pub(super) struct RunContext<'a> {
     pub lost_until: Option<Timestamp>,
     /// A gate ran since plan files were last synchronized.
     pub gate_ran: bool,
+    /// What gates of the attempt under way changed of the scripts that they execute.
+    pub gate_tampering: Option<Tampering>,
     /// Grows whenever something outside attempts may have written files.
     files_version: u64,
     /// The last change of a gate that was told.
     gate_change_told: i64,
     last_heartbeat: Timestamp,
+    /// When the next backup is due, by the steady clock.
+    backup_due: Duration,
     interrupt_told: bool,
     /// How the guard is started, which starts agents and gates; empty for no guard.
     guard_command: Vec<OsString>,
@@ -122,8 +131,10 @@ impl<'a> RunContext<'a> {
             attempt_under_way: false,
             lost_until: None,
             gate_ran: false,
+            gate_tampering: None,
             files_version: 0,
             last_heartbeat: now,
+            backup_due: Duration::ZERO,
             interrupt_told: false,
             guard_command: engine.guard_command.clone(),
             guard: None,
@@ -241,6 +252,20 @@ impl RunContext<'_> {
         Ok(self.store.check_in_place()?)
     }
 
+    /// Makes a backup at the start of a run, and from time to time: what an agent overwrites in the file itself is lost. Where
+    /// there is no room for one, the run goes on without.
+    fn back_up(&mut self) {
+        let started = self.clock.steady();
+        if started < self.backup_due {
+            return;
+        }
+        if self.ralph_dir().is_ok() {
+            let _ = self.store.back_up();
+        }
+        let ended = self.clock.steady();
+        self.backup_due = ended + BETWEEN_BACKUPS.max((ended - started) * BACKUP_SHARE);
+    }
+
     /// Saves a database that was deleted, replaced or damaged, through its open handle: the end of the run says where it is and
     /// how to put it back.
     pub(super) fn save_database(&mut self, stop: StopRun, lost: &StoreError) -> StopRun {
@@ -253,10 +278,18 @@ impl RunContext<'_> {
                 let saved = format!("Ralph saved a copy of the database in {}", rescued.path.display());
                 (saved, format!("restore it: {}", rescued.restore))
             }
-            Err(error) => (
-                format!("Ralph cannot save a copy of the database: {error}"),
-                "restore .ralph/progress.db from a backup".to_owned(),
-            ),
+            Err(error) => {
+                let path = self.project.database();
+                let saved = format!("Ralph cannot save a copy of the database: {error}");
+                match newest_copy(&path) {
+                    Some(copy) => {
+                        let restore = restore_command(&copy, &path, self.clock.now());
+                        let name = copy.display();
+                        (format!("{saved}; the last backup is {name}"), format!("restore it: {restore}"))
+                    }
+                    None => (saved, "restore .ralph/progress.db from a backup".to_owned()),
+                }
+            }
         };
         let reason = format!("{lost}; {saved}");
         StopRun { budget: stop.budget, ..StopRun::error(reason).with_hint(hint) }
@@ -284,6 +317,7 @@ impl RunContext<'_> {
 
     pub(super) fn claim(&mut self, purpose: Purpose) -> Result<Option<Claimed>> {
         self.check_database()?;
+        self.back_up();
         let now = self.clock.now();
         let later = if purpose == Purpose::Attempt { self.overlapping()? } else { Vec::new() };
         Ok(self.store.claim(&ClaimRequest {

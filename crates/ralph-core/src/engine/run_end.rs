@@ -166,6 +166,7 @@ impl Run<'_> {
             self.plan_files.sync(run, Author::Person, &LogNews::default())?;
             self.agents_md.sync(run, self.tree.branch(), WrittenBy::Agent)?;
         }
+        run.store.drop_kept_contents()?;
         run.prune_logs(interrupted)?;
         run.tell_gate_changes(GateAuthor::Elsewhere)
     }

@@ -38,6 +38,8 @@ pub(super) struct WorkTree {
     pub(super) own_files: Vec<String>,
     /// What earlier runs left of tasks' work, uncommitted and untouched since.
     taken_over: HashMap<TaskId, Vec<Vec<u8>>>,
+    /// The tree when the agent of the attempt under way had ended.
+    pub(super) after_agent: Option<Snapshot>,
 }
 
 impl GitSettings {
@@ -105,6 +107,7 @@ impl WorkTree {
             isolated: None,
             own_files,
             taken_over: HashMap::new(),
+            after_agent: None,
         })
     }
 
@@ -224,7 +227,21 @@ impl WorkTree {
             None => self.return_to(run, branch)?,
         };
         let record = self.changes_since(run, before.snapshot.as_ref())?;
+        self.after_agent = self.latest.as_ref().map(|(_, tree)| tree.clone());
         Ok((record, self.misplaced(unfinished, &returned, branch)))
+    }
+
+    /// After the gates: what they changed, and no attempt on the task, is nobody's work and in no commit.
+    pub(super) fn disown_gate_changes(&mut self, run: &mut RunContext<'_>, task: &TaskId) -> Result {
+        let owner = run.store.work_owner(task)?;
+        let Some(after_agent) = self.after_agent.take() else { return Ok(()) };
+        let Some(before) = self.before_task.get(&owner).cloned() else { return Ok(()) };
+        let (Some(now), Some(git)) = (self.current(run)?, self.git.as_ref()) else { return Ok(()) };
+        // Where git cannot tell, the commit will fail for the same reason.
+        if let Ok(before) = git.with_changes_of_others(&before, &after_agent, &now) {
+            self.before_task.insert(owner, before);
+        }
+        Ok(())
     }
 
     /// What an attempt changed in these files, where git can tell.

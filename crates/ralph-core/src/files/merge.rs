@@ -2,51 +2,66 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffTag};
 
 /// What becomes of `base` when both `one` and `other` were made from it. Where both changed the same lines, those of `one`
 /// stand first and no line of either is lost.
 #[must_use]
 pub fn merge(base: &[u8], one: &[u8], other: &[u8]) -> Vec<u8> {
     let [base, one, other] = [base, one, other].map(lines);
-    let (first, second) = (Change::between(&base, &one), Change::between(&base, &other));
-    let (Some(first), Some(second)) = (first, second) else {
-        let unchanged = Change::between(&base, &one).is_none();
-        return if unchanged { other } else { one }.concat();
-    };
+    let (first, second) = (changes(&base, &one), changes(&base, &other));
+    let (mut first, mut second) = (first.as_slice(), second.as_slice());
     let mut out = Vec::new();
     let mut put = |lines: &[&[u8]]| lines.iter().for_each(|line| put_line(&mut out, line));
     let between = |from: usize, to: usize| base.get(from..to).unwrap_or_default();
-    if first.at == second.at && first.at.is_empty() {
-        // Both added lines at one place. What one added the other may have seen.
-        put(between(0, first.at.start));
-        if second.lines.starts_with(first.lines) {
-            put(second.lines);
-        } else {
-            put(first.lines);
-            if !first.lines.starts_with(second.lines) {
-                put(second.lines);
+    let mut at = 0;
+    while let Some(next) =
+        [first, second].iter().filter_map(|side| side.first()).min_by_key(|one| one.order())
+    {
+        // What both changed there.
+        let mut there = next.at.clone();
+        let (mut ones, mut others) = (0, 0);
+        loop {
+            let joins = |change: &&Change<'_>| change.at == next.at || change.at.start < there.end;
+            let (a, b) = (first.get(ones).filter(joins), second.get(others).filter(joins));
+            let Some(change) = a.or(b) else { break };
+            if a.is_some() {
+                ones += 1
+            } else {
+                others += 1
+            }
+            there.end = there.end.max(change.at.end);
+        }
+        let (a, b);
+        (a, first) = first.split_at(ones);
+        (b, second) = second.split_at(others);
+        put(between(at, there.start));
+        match (a, b) {
+            // Both added lines at one place. What one added the other may have seen.
+            ([a], [b]) if there.is_empty() && b.lines.starts_with(a.lines) => put(b.lines),
+            ([a], [b]) if there.is_empty() && !a.lines.starts_with(b.lines) => {
+                put(&[a.lines, b.lines].concat())
+            }
+            (alone, []) | ([], alone) | (alone, _) => {
+                let mut shown: Vec<&[u8]> = Vec::new();
+                let mut from = there.start;
+                for change in alone {
+                    shown.extend(between(from, change.at.start).iter().chain(change.lines));
+                    from = change.at.end;
+                }
+                shown.extend(between(from, there.end));
+                let is_new = |line: &&&[u8]| !a.is_empty() && !shown.contains(line);
+                let new: Vec<&[u8]> =
+                    b.iter().flat_map(|change| change.lines).filter(is_new).copied().collect();
+                put(&shown);
+                put(&new);
             }
         }
-        put(between(first.at.end, base.len()));
-    } else if first.at.end <= second.at.start || second.at.end <= first.at.start {
-        let (early, late) = if first.at.start <= second.at.start && first.at.end <= second.at.end {
-            (&first, &second)
-        } else {
-            (&second, &first)
-        };
-        put(between(0, early.at.start));
-        put(early.lines);
-        put(between(early.at.end, late.at.start));
-        put(late.lines);
-        put(between(late.at.end, base.len()));
-    } else {
-        put(between(0, first.at.start.min(second.at.start)));
-        put(first.lines);
-        let new: Vec<&[u8]> =
-            second.lines.iter().filter(|line| !first.lines.contains(line)).copied().collect();
-        put(&new);
-        put(between(first.at.end.max(second.at.end), base.len()));
+        at = there.end;
     }
+    put(between(at, base.len()));
     out
 }
 
@@ -90,17 +105,32 @@ struct Change<'t> {
     lines: &'t [&'t [u8]],
 }
 
-impl<'t> Change<'t> {
-    /// The one stretch in which two texts differ; none where they are the same.
-    fn between(base: &[&[u8]], new: &'t [&'t [u8]]) -> Option<Self> {
-        let same = |(a, b): &(&&[u8], &&[u8])| a == b;
-        let before = base.iter().zip(new).take_while(same).count();
-        let most = base.len().min(new.len()) - before;
-        let after = base.iter().rev().zip(new.iter().rev()).take(most).take_while(same).count();
-        let at = before..base.len() - after;
-        let lines = new.get(before..new.len() - after)?;
-        (!at.is_empty() || !lines.is_empty()).then_some(Self { at, lines })
+impl Change<'_> {
+    /// Lines that are added stand before those that another replaces there.
+    fn order(&self) -> (usize, usize) {
+        (self.at.start, self.at.end)
     }
+}
+
+/// How long differences are looked for; from then on they are only told roughly.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The stretches in which two texts differ, in order; equal lines are between any two.
+fn changes<'t>(base: &[&[u8]], new: &'t [&'t [u8]]) -> Vec<Change<'t>> {
+    let until = Some(Instant::now() + PATIENCE);
+    let mut found: Vec<(Range<usize>, Range<usize>)> = Vec::new();
+    let (mut old, mut own) = (0, 0);
+    let ops = similar::capture_diff_slices_deadline(Algorithm::Patience, base, new, until);
+    let equal = ops.iter().filter(|op| op.tag() == DiffTag::Equal);
+    let same = equal.map(|op| (op.old_range(), op.new_range()));
+    for (same, there) in same.chain([(base.len()..base.len(), new.len()..new.len())]) {
+        if same.start > old || there.start > own {
+            found.push((old..same.start, own..there.start));
+        }
+        (old, own) = (same.end, there.end);
+    }
+    let lines = |range| new.get(range).unwrap_or_default();
+    found.into_iter().map(|(at, range)| Change { at, lines: lines(range) }).collect()
 }
 
 #[cfg(test)]
@@ -125,6 +155,15 @@ mod tests {
         assert_eq!(merged("a\n", "a\n", "b\n"), "b\n");
         assert_eq!(merged("a\n", "b\n", "a\n"), "b\n");
         assert_eq!(merged("", "", ""), "");
+        // Several places each, in turn.
+        assert_eq!(
+            merged("a\n\nb\n\nc\nd\n", "x\na\n\nB\n\nc\nd\n", "a\n\nb\n\nC\nd\ny\n"),
+            "x\na\n\nB\n\nC\nd\ny\n"
+        );
+        assert_eq!(
+            merged("[ ] a\n\n[ ] b\n", "[x] a\n\n[ ] b\n", "r\n[ ] a\n\n[x] b\n"),
+            "r\n[x] a\n\n[x] b\n"
+        );
     }
 
     #[test]
@@ -154,6 +193,23 @@ mod tests {
             }
             prop_assert_eq!(merged(&base, &one, &base), one.clone());
             prop_assert_eq!(merged(&base, &base, &other), other);
+        }
+
+        /// Each ticks some boxes, and one adds lines: everything is in its place.
+        #[test]
+        fn agm_16_changes_of_different_lines_are_all_in_their_places(
+            who in prop::collection::vec(0..4u8, 1..30),
+        ) {
+            let text = |mark: &dyn Fn(u8) -> bool, adds: &dyn Fn(u8) -> bool| -> String {
+                let line = |(at, who): (usize, &u8)| {
+                    let added = if adds(*who) { format!("remark {at}\n") } else { String::new() };
+                    format!("- [{}] task {at}\n\n{added}", if mark(*who) { 'x' } else { ' ' })
+                };
+                who.iter().enumerate().map(line).collect()
+            };
+            let base = text(&|_| false, &|_| false);
+            let (one, other) = (text(&|who| who == 1, &|_| false), text(&|who| who == 2, &|who| who == 3));
+            prop_assert_eq!(merged(&base, &one, &other), text(&|who| who == 1 || who == 2, &|who| who == 3));
         }
     }
 }

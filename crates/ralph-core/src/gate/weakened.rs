@@ -15,7 +15,7 @@ static TEST_FILE: Pattern = Pattern::new(
 /// A mark that makes a runner leave a test out.
 static SKIPS: Pattern = Pattern::new(concat!(
     r"#\[ignore|@(?:unittest\.)?skip(?:If|Unless)?\b|@?pytest\.mark\.(?:skip|skipif|xfail)\b|\bpytest\.skip\(|self\.skipTest\(",
-    r"|\b(?:it|test|describe|suite)\.(?:skip|todo|failing)\b|\b(?:xit|xtest|xdescribe)\(|\bt\.Skip(?:Now|f)?\(|@(?:Disabled|Ignore)\b",
+    r"|@(?:unittest\.)?expectedFailure\b|\b(?:it|test|describe|suite)\.(?:skip|todo|failing|only)\b|\b(?:xit|xtest|xdescribe)\(|\bt\.Skip(?:Now|f)?\(|@(?:Disabled|Ignore)\b",
 ));
 /// A test's own line.
 static TEST: Pattern = Pattern::new(concat!(
@@ -188,6 +188,17 @@ mod tests {
                 "-it('adds', () => {\n+it.skip('adds', () => {\n",
                 &["a.test.js: 1 test was removed", "a.test.js: skips a test (`it.skip('adds', () => {`)"],
             ),
+            (
+                "test_a.py",
+                "+    @unittest.expectedFailure\n",
+                &["test_a.py: skips a test (`@unittest.expectedFailure`)"],
+            ),
+            (
+                "tests/test_a.py",
+                "+@pytest.mark.xfail(reason='x')\n",
+                &["tests/test_a.py: skips a test (`@pytest.mark.xfail(reason='x')`)"],
+            ),
+            ("a.spec.ts", "+describe.only('x')\n", &["a.spec.ts: skips a test (`describe.only('x')`)"]),
             ("a_test.go", "+\tt.Skip(\"later\")\n", &["a_test.go: skips a test (`t.Skip(\"later\")`)"]),
             ("tests/test_a.py", "-def test_one():\n+def test_first():\n", &[]),
             ("tests/test_a.py", "+def test_two():\n+    assert two()\n", &[]),

@@ -194,6 +194,22 @@ impl Git {
         (!own).then_some(path)
     }
 
+    /// Takes back what was staged of these files between two moments, and says whether anything was. What was staged before stays.
+    pub fn unstage<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p String>,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<bool, GitError> {
+        let paths = paths.into_iter().map(|path| self.rooted(path.as_bytes()));
+        let is_new = |path: &RepoPath| after.staged.contains_key(path) && !before.staged.contains_key(path);
+        let paths: Vec<RepoPath> = paths.filter(is_new).collect();
+        if paths.is_empty() {
+            return Ok(false);
+        }
+        self.settled()?.reset_index(&paths).map(|()| true)
+    }
+
     fn rooted(&self, path: &[u8]) -> RepoPath {
         [self.prefix.as_slice(), path].concat()
     }

@@ -176,6 +176,32 @@ impl Git {
         })
     }
 
+    /// The tree `before`, had it had what changed between two later moments; but for what was changed since `before` by then.
+    pub fn with_changes_of_others(
+        &self,
+        before: &Snapshot,
+        from: &Snapshot,
+        to: &Snapshot,
+    ) -> Result<Snapshot, GitError> {
+        let committed = match before.head == from.head {
+            true => Vec::new(),
+            false => self.committed(before.head.as_deref(), from.head.as_deref())?,
+        };
+        let is_same = |a: Option<&FileState>, b: Option<&FileState>| match (a, b) {
+            (Some(a), Some(b)) => a.is_same_as(b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let mut tree = before.clone();
+        for (path, state) in &to.dirty {
+            let then = from.dirty.get(path);
+            let is_own = !is_same(before.dirty.get(path), then) || committed.contains(&text(path));
+            if !is_own && !is_same(then, Some(state)) {
+                tree.dirty.insert(path.clone(), state.clone());
+            }
+        }
+        Ok(tree)
+    }
+
     /// The project's files that differ between two commits.
     pub(super) fn committed(
         &self,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnose::Diagnosis;
+use crate::diagnose::{Diagnosis, denies_error};
 
 use super::{
     BaselineRun, Difficulty, ErrorType, GateOf, GateRun, Key, Outcome, RunId, Task, TaskId, Timestamp,
@@ -249,7 +249,9 @@ impl GateRecord {
             let mut lines = self.output_tail.lines().map(str::trim);
             lines.rfind(|line| !line.is_empty()).map(str::to_owned)
         };
-        // A bare number says nothing.
+        // A bare number says nothing, and neither does a line that tells of no error or the last one before a time limit.
+        let is_late = self.outcome == GateOutcome::TimedOut;
+        let last = || last().filter(|line| !is_late && !denies_error(line));
         self.diagnosis.headline().or_else(last).filter(|line| line.contains(char::is_alphabetic))
     }
 }

@@ -155,6 +155,24 @@ pub struct Stats {
     pub flaky_gates: Vec<FlakySums>,
     /// The tests that failed then.
     pub flaky_tests: Vec<FlakySums>,
+    /// By reviewer, most reviews first. What they cost is not part of the sums above.
+    pub reviews: Vec<ReviewSums>,
+}
+
+/// What reviews by one agent and model came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ReviewSums {
+    pub agent: String,
+    pub model: String,
+    pub reviews: u64,
+    pub accepted: u64,
+    pub rejected: u64,
+    /// None where no cost is known.
+    pub cost_usd: Option<f64>,
+    pub cost_estimated: bool,
+    /// Reviews of which no cost is known.
+    pub without_cost: u64,
+    pub duration_ms: u64,
 }
 
 /// How often a gate, or a test in it, failed at first and passed when run again.

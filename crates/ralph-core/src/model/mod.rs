@@ -80,8 +80,8 @@ pub use attempt::{
     MarkSource, ReportRow, TaskMetrics,
 };
 pub use cost::{
-    AttemptCost, CategorySums, Cost, FlakySums, ModelSums, Recent, RetrySums, SpentOnTask, Stats, Sums,
-    TaskSums, dollars,
+    AttemptCost, CategorySums, Cost, FlakySums, ModelSums, Recent, RetrySums, ReviewSums, SpentOnTask, Stats,
+    Sums, TaskSums, dollars,
 };
 pub use ids::{IdError, Key, LearningId, Phase, RunId, TaskId, Token};
 pub use learning::{Learning, LearningState, NewLearning, Record, Source, counted};

@@ -50,6 +50,8 @@ pub enum ErrorType {
     Conflict,
     /// The work was done, but the gate failed when it was combined with what others had landed meanwhile.
     IntegrationFailure,
+    /// The attempt changed protected files, and the gate failed without that.
+    Tampered,
     /// Git could not commit done work, and no further attempt would change that.
     Git,
     /// The gate could not run: a program it needs could not be started.
@@ -82,7 +84,7 @@ pub enum FailureClass {
 }
 
 /// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 19] = [
+const OWN: [(&str, ErrorType); 20] = [
     ("test_failure", ErrorType::TestFailure),
     ("timeout", ErrorType::Timeout),
     ("idle_timeout", ErrorType::IdleTimeout),
@@ -98,6 +100,7 @@ const OWN: [(&str, ErrorType); 19] = [
     ("review_rejected", ErrorType::ReviewRejected),
     ("conflict", ErrorType::Conflict),
     ("integration_failure", ErrorType::IntegrationFailure),
+    ("tampered", ErrorType::Tampered),
     ("git", ErrorType::Git),
     ("gate_broken", ErrorType::GateBroken),
     ("interrupted", ErrorType::Interrupted),
@@ -116,8 +119,9 @@ impl ErrorType {
     /// so only an `error` can be of Ralph's own classes.
     pub fn from_stored(outcome: Outcome, text: &str) -> Self {
         let own = OWN.into_iter().find(|(name, _)| *name == text).map(|(_, error)| error);
-        let with_failed =
-            |error: &Self| matches!(error, Self::TestFailure | Self::CommitRefused | Self::ReviewRejected);
+        let with_failed = |error: &Self| {
+            matches!(error, Self::TestFailure | Self::CommitRefused | Self::ReviewRejected | Self::Tampered)
+        };
         own.filter(|error| with_failed(error) || outcome == Outcome::Error)
             .unwrap_or_else(|| Self::Reported(text.to_owned()))
     }
@@ -127,6 +131,7 @@ impl ErrorType {
             Self::TestFailure
             | Self::CommitRefused
             | Self::ReviewRejected
+            | Self::Tampered
             | Self::Timeout
             | Self::IdleTimeout
             | Self::Crash

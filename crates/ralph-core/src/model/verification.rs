@@ -120,6 +120,8 @@ names! {
     pub enum ReviewVerdict {
         Accepted => "accepted",
         Rejected => "rejected",
+        /// The reviewer failed or gave no verdict.
+        NotGiven => "not_given",
     }
 }
 
@@ -128,7 +130,7 @@ names! {
 pub struct Review {
     pub verdict: ReviewVerdict,
     pub agent: String,
-    /// Each one line, cleaned and masked.
+    /// Each one line, cleaned and masked. Of a review that was not given: why not.
     pub findings: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ use super::command::{CanRun, Directory, all_of};
 use super::graph::{CYCLE, drop_cycles, resolve};
 use super::outline::{DEEPEST, Dialect, Item, Outline};
 use super::text::{dedented, is_placeholder, label, paths};
-use super::{Draft, DraftTask, Note, Problem};
+use super::{Draft, DraftTask, NO_TASKS, Note, Problem};
 use crate::markdown::{Hidden, Line, list_item};
 
 pub fn read(text: &str, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<Problem>> {
@@ -24,7 +24,7 @@ pub fn read(text: &str, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, Vec<Pro
     let mut notes = outline.notes.clone();
     let mut problems = Vec::new();
     if outline.items.is_empty() {
-        problems.push(Problem::new(1, "no tasks found; expected a list such as `- [ ] Title`"));
+        problems.push(Problem::new(1, NO_TASKS));
         problems.extend(notes.drain(..).map(|note| Problem::new(note.line, note.text)));
     }
     if let Some(line) = outline.too_deep {

@@ -205,7 +205,8 @@ impl Format {
         let text = text.trim_start_matches('\u{feff}');
         let is_markdown = name.ends_with(".md") || name.ends_with(".markdown");
         let json = if is_markdown { None } else { json_plan::format_of(text) };
-        if let Some(format) = json {
+        let is_lines = name.ends_with(".jsonl") && json == Some(Format::Prd);
+        if let Some(format) = json.filter(|_| !is_lines) {
             format
         } else if name.ends_with(".jsonl") {
             Self::Lines
@@ -243,6 +244,15 @@ mod tests {
             ("plan.jsonl", "", Format::Lines),
             ("export.json", line, Format::Lines),
             ("-", line, Format::Lines),
+            ("a.jsonl", "{\"title\":\"A\"}", Format::Lines),
+            ("a.jsonl", "{\"title\":\"A\"}\n{\"title\":\"B\"}\n", Format::Lines),
+            ("-", "{\"key\":\"a\",\"title\":\"A\"}\n{\"title\":\"B\"}\n", Format::Lines),
+            (
+                "a.jsonl",
+                "{\"id\":\"t-00000a\",\"key\":\"a\",\"title\":\"A\",\"status\":\"done\"}\n",
+                Format::Lines,
+            ),
+            ("a.jsonl", "{\"id\":\"b-1\",\"title\":\"A\",\"status\":\"open\"}\n", Format::Beads),
             ("prd.json", "{\n \"userStories\": []}", Format::Prd),
             ("prd.json", "{\"type\":\"prd\",\"userStories\":[]}", Format::Prd),
             ("prd.json", "not json", Format::Prd),

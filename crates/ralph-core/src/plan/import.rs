@@ -141,7 +141,7 @@ fn open_folder(root: &Path, folder: &Path, format: Option<Format>) -> Result<Fou
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             if name.ends_with("PLAN.md") {
                 plans.push(file.clone());
-            } else if let Some(id) = name.strip_suffix("-SUMMARY.md") {
+            } else if let Some(id) = shown(root, &file).strip_suffix("-SUMMARY.md") {
                 finished.push(id.to_owned());
             }
         }

@@ -71,6 +71,11 @@ impl<'a> Document<'a> {
         self.lines.partition_point(|newline| *newline < start) + 1
     }
 
+    /// A value as it is written.
+    pub(crate) fn source(&self, of: &impl Ranged) -> &'a str {
+        self.text.get(of.start()..of.end()).unwrap_or_default()
+    }
+
     /// Where a value stands in the file.
     pub(crate) fn range(&self, of: &impl Ranged) -> Range<usize> {
         of.start() + self.offset..of.end() + self.offset

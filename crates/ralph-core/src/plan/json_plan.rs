@@ -228,6 +228,7 @@ impl Plan<'_> {
             &said("teststrategy", "Test strategy"),
             &said("notes", ""),
             &said("technicalnotes", ""),
+            &if self.format == Format::Prd { fields.others() } else { String::new() },
             &group.title.as_ref().map(|title| format!("Part of: {title}")).unwrap_or_default(),
             &match labels.is_empty() {
                 true => String::new(),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Draft, DraftTask, Problem};
 use crate::model::{Status, Task, Timestamp};
@@ -85,6 +86,15 @@ pub fn write(tasks: &[Task], fix_of: &HashMap<String, String>, now: Timestamp) -
     Ok(text)
 }
 
+/// A line without a `type` is a task.
+fn line_of(line: &str) -> serde_json::Result<Line> {
+    let mut value: Value = serde_json::from_str(line)?;
+    if let Some(object) = value.as_object_mut() {
+        object.entry("type").or_insert_with(|| "task".into());
+    }
+    serde_json::from_value(value)
+}
+
 pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     let mut draft = Draft::default();
     let mut problems = Vec::new();
@@ -95,11 +105,17 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
             continue;
         }
         let mut problem = |expected: String| problems.push(Problem::new(number, expected));
-        match serde_json::from_str(line) {
+        match line_of(line) {
             Err(error) => match error.to_string() {
                 unknown if unknown.starts_with("unknown field ") => problem(unknown),
+                twice if twice.starts_with("duplicate field `after`") => {
+                    problem("`after` and `depends_on` mean the same: use one of them".to_owned());
+                }
+                text if text.ends_with(", expected a sequence") => {
+                    problem(text.replace("a sequence", "an array"))
+                }
                 error => problem(format!(
-                    "expected an object such as {{\"type\":\"task\",\"title\":\"…\"}}: {error}"
+                    "expected an object such as {{\"key\":\"1.1\",\"title\":\"…\"}}: {error}"
                 )),
             },
             Ok(Line::Ralph { version, .. }) if version > VERSION => problem(format!(
@@ -126,7 +142,7 @@ pub fn read(text: &str) -> Result<Draft, Vec<Problem>> {
     }
     problems.sort_by_key(|problem| problem.line);
     if draft.tasks.is_empty() && problems.is_empty() {
-        let expected = "expected at least one task: {\"type\":\"task\",\"title\":\"…\"}";
+        let expected = "expected at least one task: {\"key\":\"1.1\",\"title\":\"…\"}";
         problems.push(Problem::new(1, expected));
     }
     if problems.is_empty() { Ok(draft) } else { Err(problems) }
@@ -181,6 +197,9 @@ mod tests {
         };
         let draft = read(&task("\"depends_on\":[\"a\"]")).unwrap();
         assert_eq!(draft.tasks[1].after, ["a"]);
+        // The type may be left out.
+        let draft = read(&task("\"depends_on\":[\"a\"]").replace("\"type\":\"task\",", "")).unwrap();
+        assert_eq!((draft.tasks.len(), &draft.tasks[1].after[..]), (2, &["a".to_owned()][..]));
         let problems = read(&task("\"gate\":\"make\"")).unwrap_err();
         assert_eq!(problems[0].line, 2);
         let why = &problems[0].expected;

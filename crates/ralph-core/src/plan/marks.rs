@@ -83,9 +83,11 @@ impl Places {
 fn set(text: &str, boxes: &[(usize, bool)]) -> String {
     let mut text = text.as_bytes().to_vec();
     for (at, done) in boxes {
-        let is_other = |byte: &&mut u8| matches!(**byte, b'x' | b'X') != *done;
-        if let Some(byte) = text.get_mut(*at).filter(is_other) {
-            *byte = if *done { b'x' } else { b' ' };
+        // Whatever a place is said to be, nothing but a mark is written over.
+        if let Some([b'[', mark, b']']) = at.checked_sub(1).and_then(|from| text.get_mut(from..from + 3))
+            && matches!(mark, b'x' | b'X') != *done
+        {
+            *mark = if *done { b'x' } else { b' ' };
         }
     }
     // A mark is one byte, and so is what replaces it.

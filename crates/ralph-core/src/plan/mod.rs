@@ -36,4 +36,7 @@ mod text;
 
 pub use spec_name::{is_spec_name, spec_names};
 
+/// What is wrong with a Markdown file that has no checkbox.
+pub const NO_TASKS: &str = "no tasks found; expected a list such as `- [ ] Title`";
+
 pub use draft::{Draft, DraftTask, FileProblem, Format, Note, Problem};

@@ -9,7 +9,8 @@ use super::Note;
 use super::key::{is_number, item_key, names_a_spec, task_key};
 use super::text::{Phases, one_line};
 use crate::markdown::{
-    Checkbox, Hidden, Kind, Line, Lines, checkbox, is_rule, list_item, without_comments, without_emphasis,
+    Checkbox, Hidden, Kind, Line, Lines, checkbox, is_rule, list_item, spans, without_comments,
+    without_emphasis,
 };
 use crate::text::Pattern;
 
@@ -247,17 +248,33 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Notes what a person may take for a box: one in a quotation, a heading or a table, one that is empty, one without a blank behind it.
+    /// Notes what a person may take for a box: one in a quotation, a heading, a table or a sentence, one that is empty or too wide, one
+    /// without a blank behind it. What stands in code is none.
     fn note_odd_box(&mut self, at: usize, words: &str) {
-        static ODD: Pattern = Pattern::new(
-            r"^(?:[>#*+_~ \t-]*(?:[0-9]{1,9}[.)][ \t]*)?[*_~]*\[[ xX]\](?:$|[^(\[:])|\|.*\[[ xX]\])",
+        static TICKED: Pattern = Pattern::new(
+            r"^(?:[>#*+_~ \t-]*(?:[0-9]{1,9}[.)][ \t]*)?[*_~]*\[[xX]\](?:$|[^(\[:])|\|.*\[[xX]\])",
         );
-        static EMPTY: Pattern = Pattern::new(r"^[> \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[\](?:$|[^(\[:])");
+        static OPEN: Pattern = Pattern::new(
+            r"\[(?: +| +[xX]|[xX] +| +[xX] +)\]|\u{2610}|^[> \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[\](?:$|[^(\[:])",
+        );
+        if !words.contains(['[', '\u{2610}']) {
+            return;
+        }
+        let is_odd = || {
+            let mut shown = String::with_capacity(words.len());
+            let mut from = 0;
+            for code in spans(words) {
+                shown.push_str(words.get(from..code.whole.start).unwrap_or_default());
+                from = code.whole.end;
+            }
+            shown.push_str(words.get(from..).unwrap_or_default());
+            OPEN.is_match(&shown) || TICKED.is_match(words)
+        };
         let bare = words.trim_start_matches(['>', ' ', '\t']);
         let is_box = checkbox(bare).is_some();
         let why = if bare.len() < words.len() && is_box {
             "a checkbox in a quotation is not a task"
-        } else if !is_box && (ODD.is_match(words) || EMPTY.is_match(words)) {
+        } else if !is_box && is_odd() {
             "this is not a checkbox; a task line is `- [ ] Title`"
         } else {
             return;

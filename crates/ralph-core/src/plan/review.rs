@@ -1,14 +1,16 @@
 //! Whether a plan can be worked on unattended: what `ralph plan` demands of an agent's plan, and `ralph plan check` of any.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::graph::CYCLE;
 use super::text::one_line;
 use super::{Draft, DraftTask};
+use crate::gate::Protection;
 use crate::markdown::Fence;
-use crate::text::Pattern;
+use crate::text::{Pattern, shell_word};
 
 /// More files, characters or list items than this are too much for one session.
 const MOST_FILES: usize = 12;
@@ -32,8 +34,8 @@ pub struct Finding {
     /// Counted from 1; 0 for the plan as a whole.
     pub line: usize,
     pub severity: Severity,
-    /// A word for programs: `no_gate`, `gate_passes_already`, `gate_broken`, `no_files`, `too_large`, `changes_ci`,
-    /// `cycle`, `duplicate_key`, …
+    /// A word for programs: `no_gate`, `gate_passes_already`, `gate_broken`, `gate_protected`, `no_files`, `too_large`,
+    /// `changes_ci`, `cycle`, `duplicate_key`, …
     pub check: &'static str,
     pub text: String,
 }
@@ -49,8 +51,20 @@ pub enum GateNow {
     TimedOut,
 }
 
-/// Everything that is wrong with a plan. `gates` tells by command what running it showed; `goal` is what was asked for.
-pub fn check(draft: &Draft, gates: &HashMap<String, GateNow>, goal: Option<&str>) -> Vec<Finding> {
+/// What is known beside the plan itself.
+#[derive(Debug)]
+pub struct PlanContext<'c> {
+    /// By command what running it showed.
+    pub gates: HashMap<String, GateNow>,
+    /// The gate of tasks that have none.
+    pub default_gate: Option<&'c str>,
+    /// What was asked for.
+    pub goal: Option<&'c str>,
+    pub root: &'c Path,
+}
+
+/// Everything that is wrong with a plan.
+pub fn check(draft: &Draft, context: &PlanContext<'_>) -> Vec<Finding> {
     let parents: HashSet<&str> = draft.tasks.iter().filter_map(|task| task.parent.as_deref()).collect();
     let open = draft.tasks.iter().filter(|task| !task.done && !task.skipped);
     let leaves: Vec<&DraftTask> = open.filter(|task| !parents.contains(task.name.as_str())).collect();
@@ -64,23 +78,21 @@ pub fn check(draft: &Draft, gates: &HashMap<String, GateNow>, goal: Option<&str>
         }];
     }
     let mut findings: Vec<Finding> =
-        leaves.iter().flat_map(|task| check_task(task, draft, gates, goal)).collect();
+        leaves.iter().flat_map(|task| check_task(task, draft, context)).collect();
     findings.sort_by_key(|finding| finding.line);
     findings
 }
 
-fn check_task(
-    task: &DraftTask,
-    draft: &Draft,
-    gates: &HashMap<String, GateNow>,
-    goal: Option<&str>,
-) -> Vec<Finding> {
+fn check_task(task: &DraftTask, draft: &Draft, context: &PlanContext<'_>) -> Vec<Finding> {
+    let PlanContext { gates, goal, .. } = context;
+    let is_default = task.verify.is_none();
+    let gate = task.verify.as_deref().or(context.default_gate);
     let mut findings = Vec::new();
     let mut find = |severity, check, text: String| {
         let name = task.named_by_author.then(|| task.name.clone());
         findings.push(Finding { task: name, line: task.line, severity, check, text });
     };
-    match task.verify.as_deref().map(|gate| (gate, gates.get(gate))) {
+    match gate.map(|gate| (gate, gates.get(gate))) {
         None => {
             // A Verify line that is no command was noted by the reader.
             let end = draft.tasks.iter().map(|other| other.line).filter(|line| *line > task.line).min();
@@ -96,6 +108,15 @@ fn check_task(
             );
         }
         Some((_, None | Some(GateNow::Fails))) => {}
+        Some((gate, Some(GateNow::Passes))) if is_default => find(
+            Severity::Warning,
+            "gate_passes_already",
+            format!(
+                "has no gate of its own, and the default gate `{}` passes already: it shows that the task is done only if the \
+                 task adds tests",
+                one_line(gate)
+            ),
+        ),
         Some((gate, Some(GateNow::Passes))) => find(
             Severity::Error,
             "gate_passes_already",
@@ -111,6 +132,18 @@ fn check_task(
             "gate_slow",
             format!("the gate `{}` ran too long to tell whether it passes already", one_line(gate)),
         ),
+    }
+    for script in protected_scripts(task, context.root) {
+        find(
+            Severity::Warning,
+            "gate_protected",
+            format!(
+                "its gate executes {script}, so no attempt may change that: if changing it is the task, say so with `May \
+                 change` in the plan or `ralph task edit {} --may-change {}`",
+                task.name,
+                shell_word(&script)
+            ),
+        );
     }
     // Reading a plan settles these; a plan that is still being made is better without them.
     let noted: Vec<&str> =
@@ -163,7 +196,7 @@ fn check_task(
     );
     static ABOUT_CI: Pattern =
         Pattern::new(r"(?i)\b(?:ci|ci/cd|continuous integration|pipelines?|workflows?|github actions)\b");
-    let wanted = goal.is_none_or(|goal| ABOUT_CI.is_match(goal));
+    let wanted = goal.as_ref().is_none_or(|goal| ABOUT_CI.is_match(goal));
     if let Some(path) = task.files.iter().find(|path| !wanted && CI.is_match(path)) {
         find(
             Severity::Error,
@@ -172,6 +205,17 @@ fn check_task(
         );
     }
     findings
+}
+
+/// Scripts that the task's text names, its gate executes and no attempt on it may change.
+fn protected_scripts(task: &DraftTask, root: &Path) -> Vec<String> {
+    let gates: Vec<&str> = task.verify.iter().map(String::as_str).collect();
+    let rules = Protection::new(&[], &task.may_change, &task.files, &gates, root);
+    let is_named = |path: &&String| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        [&task.title, &task.description].iter().any(|text| text.contains(name))
+    };
+    rules.executed().filter(is_named).filter(|path| root.join(path).is_file()).cloned().collect()
 }
 
 /// The plan in an agent's answer: the text itself, or what stands in its fence. None where there is no checkbox.
@@ -232,7 +276,8 @@ mod tests {
     fn checks(task: DraftTask, gate: Option<GateNow>, goal: Option<&str>) -> Vec<&'static str> {
         let gates = gate.into_iter().map(|gate| ("make test".to_owned(), gate)).collect();
         let draft = Draft { tasks: vec![task], notes: Vec::new() };
-        check(&draft, &gates, goal).iter().map(|finding| finding.check).collect()
+        let context = PlanContext { gates, default_gate: None, goal, root: Path::new("/nowhere") };
+        check(&draft, &context).iter().map(|finding| finding.check).collect()
     }
 
     #[test]
@@ -263,11 +308,55 @@ mod tests {
         assert_eq!(checks(DraftTask { done: true, ..good() }, None, None), ["no_tasks"]);
     }
 
+    fn nothing_known() -> PlanContext<'static> {
+        PlanContext { gates: HashMap::new(), default_gate: None, goal: None, root: Path::new("/nowhere") }
+    }
+
+    #[test]
+    fn the_default_gate_stands_for_one_of_its_own() {
+        let draft = Draft { tasks: vec![DraftTask { verify: None, ..task("1.1") }], notes: Vec::new() };
+        for (now, expected) in [
+            (GateNow::Fails, None),
+            (GateNow::Passes, Some(("gate_passes_already", Severity::Warning))),
+            (GateNow::Broken("no make".into()), Some(("gate_broken", Severity::Error))),
+            (GateNow::TimedOut, Some(("gate_slow", Severity::Warning))),
+        ] {
+            let gates = HashMap::from([("make test".to_owned(), now.clone())]);
+            let context = PlanContext { gates, default_gate: Some("make test"), ..nothing_known() };
+            let found = check(&draft, &context);
+            let found = found.first().map(|finding| (finding.check, finding.severity));
+            assert_eq!(found, expected, "{now:?}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_is_the_gate_and_the_task_is_pointed_out() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("check.sh"), "exit 1\n").unwrap();
+        let fixes =
+            || DraftTask { title: "Fix check.sh".into(), verify: Some("sh check.sh".into()), ..task("1.1") };
+        for (task, expected) in [
+            (fixes(), 1),
+            (DraftTask { title: "Do it".into(), ..fixes() }, 0),
+            (DraftTask { files: vec!["check.sh".into()], ..fixes() }, 0),
+            (DraftTask { may_change: vec!["*.sh".into()], ..fixes() }, 0),
+            (DraftTask { title: "Write new.sh".into(), verify: Some("sh new.sh".into()), ..fixes() }, 0),
+        ] {
+            let draft = Draft { tasks: vec![task], notes: Vec::new() };
+            let found = check(&draft, &PlanContext { root: dir.path(), ..nothing_known() });
+            assert_eq!(
+                found.iter().filter(|one| one.check == "gate_protected").count(),
+                expected,
+                "{found:?}"
+            );
+        }
+    }
+
     #[test]
     fn a_gate_that_was_left_out_says_why() {
         let tasks = vec![DraftTask { verify: None, ..task("1.1") }, DraftTask { line: 9, ..task("1.2") }];
         let notes = vec![Note::new(5, "not a command: look at it"), Note::new(10, "other")];
-        let found = check(&Draft { tasks, notes }, &HashMap::new(), None);
+        let found = check(&Draft { tasks, notes }, &nothing_known());
         assert_eq!((found.len(), found[0].task.as_deref()), (1, Some("1.1")));
         assert!(found[0].text.starts_with("no gate (not a command: look at it):"), "{}", found[0].text);
     }

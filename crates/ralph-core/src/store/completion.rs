@@ -133,7 +133,7 @@ mod tests {
         let store = Store::create(&dir.path().join("x.db")).unwrap();
         for names in [TASKS, IDS, LEARNINGS, RUNS] {
             for sql in [names.head(), names.between(""), names.between("DESC")] {
-                let mut query = store.conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let mut query = store.conn().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
                 let mut steps = query.raw_query();
                 let mut plan: Vec<String> = Vec::new();
                 while let Some(step) = steps.next().unwrap() {

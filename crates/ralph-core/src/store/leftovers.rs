@@ -70,12 +70,6 @@ impl Store {
         self.all(sql, [])
     }
 
-    /// Whether an agent ever worked on a task: a run may also have been killed before.
-    pub fn has_begun(&self, task: &TaskId) -> Result<bool> {
-        let sql = "SELECT 1 FROM iteration_outcomes WHERE task_id = ?1 AND agent IS NOT NULL";
-        self.has(sql, [task])
-    }
-
     /// Whether attempts on a task, since it was last done, changed files or may have, and Ralph did not undo that.
     pub fn has_earlier_work(&self, task: &TaskId) -> Result<bool> {
         let sql = "SELECT 1 FROM iteration_outcomes WHERE task_id = ?1 AND agent IS NOT NULL

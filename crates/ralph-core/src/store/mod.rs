@@ -56,7 +56,8 @@ pub use runs::*;
 pub use side_sessions::*;
 pub use sources::*;
 pub use sqlite::{
-    Absent, LockWait, Patience, Rescued, Store, has_wal, rescued, rescued_since, restore_command, wal_path,
+    Absent, LockWait, Patience, Rescued, Store, has_wal, newest_copy, rescued, rescued_since,
+    restore_command, wal_path,
 };
 pub use undo::{ActionKind, PlanAction};
 pub use workers::*;

@@ -1,7 +1,11 @@
 //! The protected files of attempts under way as they were before, so that the next run can put them back where this one is
 //! killed; and the files that tasks made themselves.
 
-use super::sql::{Changes, Row, Statements, bind};
+use std::collections::{BTreeMap, HashSet};
+
+use sha2::{Digest, Sha256};
+
+use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Durability, Result, Store};
 use crate::gate::{ProtectedFiles, Version};
 use crate::model::TaskId;
@@ -15,66 +19,82 @@ pub struct KeptFiles {
     pub files: ProtectedFiles,
 }
 
-struct FileRow {
+/// Where a version is kept: its path, its mode where it is a file, and the hash of its content; without both nothing was there.
+type KeptFile = (String, Option<u32>, Option<String>);
+
+struct Manifest {
     task: TaskId,
     work_dir: String,
-    path: String,
-    version: Version,
+    files: Vec<KeptFile>,
 }
 
-impl super::sql::FromRow for FileRow {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let (mode, content): (Option<u32>, Option<Vec<u8>>) = (row.get("mode")?, row.get("content")?);
-        Ok(Self {
-            task: row.get("task_id")?,
-            work_dir: row.get("work_dir")?,
-            path: row.get("path")?,
-            version: match (mode, content) {
-                (Some(mode), Some(bytes)) => Version::File { bytes, mode },
-                (None, Some(target)) => Version::Link(target),
-                (_, None) => Version::Gone,
-            },
-        })
-    }
+record!(Manifest { task = "task_id", work_dir, files });
+
+fn hash(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Store {
-    /// Keeps the protected files of an attempt that begins, in place of those of the last one.
+    /// Keeps the protected files of an attempt that begins, in place of those of the last one. A content that is there already
+    /// is not written again: most attempts find what the one before found.
     pub fn keep_protected(&mut self, task: &TaskId, work_dir: &str, files: &ProtectedFiles) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            tx.change("DELETE FROM protected_files WHERE task_id = ?1", [task])?;
+            let mut known: HashSet<String> = tx.all("SELECT hash FROM kept_contents", [])?;
+            let mut kept: Vec<KeptFile> = Vec::new();
             for (path, version) in &files.0 {
                 let (mode, content) = match version {
                     Version::File { bytes, mode } => (Some(*mode), Some(bytes)),
                     Version::Link(target) => (None, Some(target)),
                     Version::Gone | Version::Other => (None, None),
                 };
-                let values = bind! { task_id: task, work_dir, path, mode, content };
-                tx.insert_new("protected_files", values)?;
+                let hash = content.map(|content| hash(content));
+                if let Some((hash, content)) = hash.as_ref().zip(content)
+                    && known.insert(hash.clone())
+                {
+                    tx.insert("kept_contents", bind! { hash, content })?;
+                }
+                kept.push((path.clone(), mode, hash));
             }
-            Ok(())
+            tx.upsert("kept_files", &["task_id"], bind! { task_id: task, work_dir, files: Json(&kept) })
         })
     }
 
     pub fn forget_protected(&mut self, task: &TaskId) -> Result<()> {
-        self.change(Durability::Process, "DELETE FROM protected_files WHERE task_id = ?1", [task])
+        self.change(Durability::Process, "DELETE FROM kept_files WHERE task_id = ?1", [task])
     }
 
     /// What is kept for tasks that no attempt is under way on: those attempts were killed.
     pub fn orphaned_protected(&self) -> Result<Vec<KeptFiles>> {
-        let sql = "SELECT * FROM protected_files
-             WHERE task_id NOT IN (SELECT task_id FROM claims) ORDER BY task_id, path";
-        let rows: Vec<FileRow> = self.all(sql, [])?;
+        let sql =
+            "SELECT * FROM kept_files WHERE task_id NOT IN (SELECT task_id FROM claims) ORDER BY task_id";
+        let manifests: Vec<Manifest> = self.all(sql, [])?;
         let mut kept: Vec<KeptFiles> = Vec::new();
-        for FileRow { task, work_dir, path, version } in rows {
-            if kept.last().is_none_or(|last| last.task != task) {
-                kept.push(KeptFiles { task, work_dir, files: ProtectedFiles::default() });
+        for Manifest { task, work_dir, files } in manifests {
+            let mut versions = BTreeMap::new();
+            for (path, mode, hash) in files {
+                let sql = "SELECT content FROM kept_contents WHERE hash = ?1";
+                let content: Option<Vec<u8>> = match &hash {
+                    Some(hash) => self.first(sql, [hash])?,
+                    None => None,
+                };
+                let version = match (mode, content) {
+                    (Some(mode), Some(bytes)) => Version::File { bytes, mode },
+                    (None, Some(target)) => Version::Link(target),
+                    (_, None) if hash.is_none() => Version::Gone,
+                    // A content that is lost cannot be put back.
+                    (_, None) => continue,
+                };
+                versions.insert(path, version);
             }
-            if let Some(last) = kept.last_mut() {
-                last.files.0.insert(path, version);
-            }
+            kept.push(KeptFiles { task, work_dir, files: ProtectedFiles(versions) });
         }
         Ok(kept)
+    }
+
+    /// Deletes the contents that no attempt under way needs.
+    pub fn drop_kept_contents(&mut self) -> Result<()> {
+        let sql = "DELETE FROM kept_contents WHERE NOT EXISTS (SELECT 1 FROM kept_files)";
+        self.change(Durability::Process, sql, [])
     }
 
     /// Remembers files that an attempt on a task made: its later ones may change them.

@@ -2,7 +2,7 @@
 
 use super::sql::{Statements, line, record};
 use super::{Result, Store};
-use crate::model::{CategorySums, FlakySums, ModelSums, RetrySums, RunId, Stats, Sums, TaskSums};
+use crate::model::{CategorySums, FlakySums, ModelSums, RetrySums, ReviewSums, RunId, Stats, Sums, TaskSums};
 
 /// The columns of [`Sums`], over rows of `iteration_outcomes o`.
 const SUMS: &str = "sum(o.counted) AS attempts, sum(o.counted AND o.outcome = 'done') AS done,
@@ -17,6 +17,17 @@ record!(ModelSums { model, sums });
 record!(TaskSums { task_id = "id", key, spec, name, title via line, status, models, sums });
 record!(CategorySums { category, failures, tasks });
 record!(FlakySums { name, gate, flaky, runs });
+record!(ReviewSums {
+    agent,
+    model,
+    reviews,
+    accepted,
+    rejected,
+    cost_usd,
+    cost_estimated,
+    without_cost,
+    duration_ms,
+});
 
 impl Store {
     pub fn stats(&self, run: Option<&RunId>) -> Result<Stats> {
@@ -69,6 +80,11 @@ impl Store {
              FROM runs r JOIN sums s ON s.command = r.command, json_each(r.tests) t
              GROUP BY name, gate ORDER BY flaky DESC, name"
         );
+        let reviews = "SELECT agent, model, count(*) AS reviews, sum(outcome = 'done') AS accepted,
+                 sum(outcome = 'failed') AS rejected, sum(cost_usd) AS cost_usd, max(cost_estimated) AS cost_estimated,
+                 sum(cost_usd IS NULL) AS without_cost, sum(duration_ms) AS duration_ms
+             FROM side_sessions WHERE kind = 'review' AND outcome IS NOT NULL AND (?1 IS NULL OR run_id = ?1)
+             GROUP BY agent, model ORDER BY reviews DESC, agent, model";
         self.read_once(|conn| {
             let mut stats = Stats {
                 total: conn.one(&format!("SELECT {SUMS} FROM iteration_outcomes o WHERE {WANTED}"), [run])?,
@@ -78,6 +94,7 @@ impl Store {
                 retries: RetrySums::default(),
                 flaky_gates: conn.all(&flaky_gates, [run])?,
                 flaky_tests: conn.all(&flaky_tests, [run])?,
+                reviews: conn.all(reviews, [run])?,
             };
             for (kind, sums) in conn.all::<(String, Sums), Vec<_>>(&retries, [run])? {
                 match kind.as_str() {

@@ -79,7 +79,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             .collect();
         output::json(&json!({
             "task_id": task.id, "agent": agent.name(), "model": prompt.choice.model,
-            "rationale": prompt.choice.rationale, "ask_human": prompt.ask_human, "system": system, "prompt": stdin,
+            "rationale": prompt.choice.rationale, "block_reason": prompt.ask_human, "ask_human": prompt.ask_human, "system": system, "prompt": stdin,
             "learnings_shown": prompt.learnings, "notes": prompt.notes, "explanation": prompt.explanation,
             "learnings": learnings, "launch": launch,
         }));

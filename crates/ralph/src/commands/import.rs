@@ -7,11 +7,11 @@ use std::process::{Command, ExitCode, Stdio};
 use ralph_core::engine::GITHUB;
 use ralph_core::files::write_whole;
 use ralph_core::plan::import::{self, FoundPlan, ImportError};
-use ralph_core::plan::{Format, Note, export, jsonl};
+use ralph_core::plan::{Format, NO_TASKS, Note, export, jsonl};
 use ralph_core::store::{
     Author, GateEdit, ImportReport, ImportRequest, ImportedTask, ReplacedTask, StoreError,
 };
-use ralph_core::text::{mask_secrets, one_line};
+use ralph_core::text::{mask_secrets, one_line, shell_word};
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
@@ -327,6 +327,13 @@ fn list_gates(gates: &[GateEdit]) {
 }
 
 fn refused(error: &ImportError) -> CommandError {
+    if let ImportError::Content(problems) = error
+        && let Some(none) = problems.iter().find(|problem| problem.expected == NO_TASKS)
+    {
+        let path = shell_word(&none.path);
+        return CommandError::usage(error)
+            .hint(format_args!("add checkboxes, or let an agent make a plan of it: ralph plan -f {path}"));
+    }
     let hint = match error {
         ImportError::File { .. } => {
             "pass a file, a spec directory with tasks.md, or a directory with .planning"

@@ -245,7 +245,7 @@ fn gate(survey: &Survey, choices: &Choices) -> String {
     let set = "ralph config set gate.default COMMAND";
     match (&choices.verify, &survey.project.test_command, &survey.missing_program) {
         (Some(verify), ..) => format!(
-            "`{}` is the gate of tasks without their own. Run it now: while it fails, none of them can be done",
+            "`{}` is the gate of tasks without their own. Run it now: it must pass before they can be done",
             one_line(verify, 100)
         ),
         (None, Some(test), Some(program)) => {
@@ -296,8 +296,8 @@ fn agents_md(choices: &Choices) -> String {
 }
 
 /// How a new `.ralph.toml` begins.
-pub const HEADER: &str = "# Ralph's settings for this project. `ralph config show --all` lists every setting and its \
-                          default,\n# `ralph config set KEY VALUE` changes one.\n";
+pub const HEADER: &str = "# Ralph's settings for this project. `ralph config show --all` lists every\n\
+                          # setting and its default, `ralph config set KEY VALUE` changes one.\n";
 
 /// What goes into a new `.ralph.toml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,7 +327,7 @@ impl Choices {
         }
         if let Some(verify) = &self.verify {
             let comment = "   # the gate of every task that has none of its own";
-            lines.push(("gate", "verify", json!(verify), comment));
+            lines.push(("gate", "default", json!(verify), comment));
         }
         if self.commit {
             let comment = "   # commit the work of each finished task";
@@ -367,7 +367,7 @@ fn ask(survey: &Survey, root: &Path) -> Result<Choices, CommandError> {
     }
     if survey.agents_md {
         output::line(
-            "AGENTS.md exists. Ralph maintains four sections in it and does not change the rest of the file:\n\
+            "AGENTS.md exists. Ralph maintains four sections in it and does not change the rest:\n\
              Failure Context, Error Fixes, Codebase Patterns, Phase-Specific.",
         );
         choices.agents_md = ask_yes("Let Ralph maintain these sections?", true)?;
@@ -389,7 +389,7 @@ fn ask_agent(survey: &Survey, suggested: Option<&str>) -> Result<String, Command
 }
 
 fn ask_gate(survey: &Survey, root: &Path) -> Result<Option<String>, CommandError> {
-    let question = "Default gate: the command that checks each task without its own (- for none)?";
+    let question = "Gate of tasks without their own (a command; - for none)?";
     let suggested = survey.test_command().unwrap_or("-");
     let answer = match ask_text(question, suggested)?.as_str() {
         "y" | "yes" => suggested.to_owned(),

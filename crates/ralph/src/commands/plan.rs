@@ -12,18 +12,17 @@ use ralph_core::exit::RunExit;
 use ralph_core::files::write_whole;
 use ralph_core::model::Status;
 use ralph_core::plan::import::{self, TASKS_MD};
-use ralph_core::plan::review::check;
 use ralph_core::plan::{Draft, DraftTask, Format};
 use serde_json::json;
 
 #[cfg(test)]
 pub use self::session::limits;
-use self::session::{Made, Session, has_errors, run_gates};
+use self::session::{Made, Session, has_errors};
 use self::show::{estimate, line_of, shown, task_json, told};
 use super::import::{Choice, import_plan};
 use super::run;
 use crate::command_error::{CommandError, CommandResult};
-use crate::ui::format::counted;
+use crate::ui::format::{cost, counted};
 use crate::workspace::{Workspace, start_dir};
 use crate::{input, output};
 
@@ -218,11 +217,8 @@ fn check_plan(dir: Option<&Path>, args: &CheckArgs) -> CommandResult {
         None => ("the plan".to_owned(), draft_of(&workspace)?, None),
     };
     let mut session = Session::new(&workspace, &args.agent, "Fix the plan below")?;
-    let gates = match session.run_gates {
-        true => run_gates(&draft.tasks, &root, &session.run_settings, &session.interrupt)?,
-        false => HashMap::new(),
-    };
-    let mut findings = check(&draft, &gates, None);
+    let default_gate = session.run_settings.gate.default.clone();
+    let mut findings = session.findings(&draft, &root, default_gate.as_deref(), None)?;
     let mut fixed = false;
     if args.fix && has_errors(&findings) {
         let Some((file, Format::TasksMd)) = &file else {
@@ -269,6 +265,7 @@ fn draft_of(workspace: &Workspace) -> Result<Draft, CommandError> {
         parent: task.parent_id.as_ref().and_then(|id| names.get(id).cloned()),
         verify: task.verify.clone(),
         files: task.files.clone(),
+        may_change: task.may_change.clone(),
         done: matches!(task.status, Status::Done | Status::Skipped),
         ..DraftTask::default()
     });
@@ -336,9 +333,10 @@ impl Session {
         let report = accepted.then(|| import_plan(workspace, path, &choice)).transpose()?;
         let added = report.map_or(0, |(_, report)| report.added.len());
         let tasks: Vec<_> = made.draft.tasks.iter().map(task_json).collect();
+        let spent = (!self.cost_unknown).then_some(self.spent_usd);
         let document = json!({
             "goal": self.goal, "rounds": self.round, "agent": self.crew.agent().name(), "model": self.model,
-            "cost_usd": self.spent_usd, "cost_estimated": self.estimated, "path": shown_path, "accepted": accepted,
+            "cost_usd": spent, "cost_estimated": self.estimated, "path": shown_path, "accepted": accepted,
             "added": added, "tasks": tasks, "findings": made.findings,
         });
         let estimate = estimate(workspace, made.draft.tasks.len())?;
@@ -346,12 +344,9 @@ impl Session {
             if !accepted {
                 output::text(shown(made, &estimate));
             }
-            let tilde = if self.estimated { "~" } else { "" };
             let count = counted(made.draft.tasks.len() as u64, "task");
-            output::line(format_args!(
-                "saved {count} in {shown_path} (planning cost {tilde}${:.2})",
-                self.spent_usd
-            ));
+            let spent = spent.map_or_else(|| "unknown".to_owned(), |_| cost(spent, self.estimated));
+            output::line(format_args!("saved {count} in {shown_path} (planning cost {spent})"));
             match accepted {
                 true => output::line("next: ralph run"),
                 false => output::line(format_args!("next: ralph import {shown_path}")),

@@ -122,18 +122,26 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     output::list(args.json, &lines, "no runs yet; start one with `ralph run`", || table(&lines))
 }
 
+fn outcome_in_words(outcome: &str) -> String {
+    match outcome {
+        "limit" => "limit reached".to_owned(),
+        "died" => "crashed".to_owned(),
+        other => other.replace('_', " "),
+    }
+}
+
 fn table(lines: &[RunLine]) -> String {
     let mut table = Table::new(["RUN", "STARTED", "TIME", "DONE", "FAILED", "COST", "AGENTS", "OUTCOME"]);
     for line in lines {
         table.row([
             line.run_id.to_string(),
-            line.started_at.local(),
+            line.started_at.local_near(now()),
             format::duration(Duration::from_millis(line.duration_ms)),
             line.done_in_words(),
             line.failed.to_string(),
             format::short_total(&line.cost),
             line.agents_in_words(),
-            line.outcome.clone(),
+            outcome_in_words(&line.outcome),
         ]);
     }
     table.render()

@@ -117,6 +117,8 @@ fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings, confl
         "by_task": tasks.collect::<Vec<_>>(),
         "by_error_category": stats.categories,
         "escalation": {
+            "first_attempt": with_sums(json!({}), &retries.first),
+            // The old name, for one release.
             "first_try": with_sums(json!({}), &retries.first),
             "same_model_again": with_sums(json!({}), &retries.same_model),
             "other_model": with_sums(json!({}), &retries.other_model),
@@ -125,6 +127,7 @@ fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings, confl
         "conflicts": conflicts,
         "flaky_gates": stats.flaky_gates.iter().map(with_rate).collect::<Vec<_>>(),
         "flaky_tests": stats.flaky_tests.iter().map(with_rate).collect::<Vec<_>>(),
+        "reviews": stats.reviews,
     })
 }
 
@@ -191,10 +194,29 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings, conflic
     if !stats.categories.is_empty() {
         let mut errors = Table::new(["ERROR", "FAILURES", "TASKS"]);
         for of in &stats.categories {
-            let name = one_line(&of.category, 60);
+            let name = match of.category.as_str() {
+                "no_sigil" => "ended without reporting a result".to_owned(),
+                category => one_line(category, 60),
+            };
             errors.row([name, of.failures.to_string(), of.tasks.to_string()]);
         }
         part("By error", &errors);
+    }
+    if !stats.reviews.is_empty() {
+        let mut reviews = Table::new(["", "REVIEWS", "ACCEPTED", "REJECTED", "COST", "MEAN TIME"]);
+        for of in &stats.reviews {
+            let name = format::agent_and_model(Some(&of.agent), Some(&of.model)).unwrap_or_default();
+            let mean = of.duration_ms.checked_div(of.reviews).map(Duration::from_millis);
+            reviews.row([
+                one_line(&name, 60),
+                of.reviews.to_string(),
+                of.accepted.to_string(),
+                of.rejected.to_string(),
+                format::cost_at_least(of.cost_usd, of.cost_estimated, of.without_cost),
+                mean.map(format::duration).unwrap_or_default(),
+            ]);
+        }
+        part("Reviews", &reviews);
     }
     for (title, heading, flaky) in
         [("Flaky gates", "GATE", &stats.flaky_gates), ("Flaky tests", "TEST", &stats.flaky_tests)]

@@ -37,6 +37,8 @@ pub struct RunFacts {
     /// Attempts that do not count against their task: interrupted, rate-limited, not started.
     pub uncounted_attempts: u64,
     /// Attempts that a crash of Ralph interrupted.
+    pub crashed_attempts: u64,
+    /// The old name of `crashed_attempts`, for one release.
     pub lost_attempts: u64,
     pub waits: u64,
     pub waited_ms: u64,
@@ -185,6 +187,7 @@ impl RunFacts {
             branch: run.branch.clone(),
             attempts: run.attempts,
             uncounted_attempts: attempts.iter().filter(|one| !one.counted).count() as u64,
+            crashed_attempts: lost as u64,
             lost_attempts: lost as u64,
             waits: waits.len() as u64,
             waited_ms: waits.iter().filter_map(|wait| Some(millis(wait.from, wait.to.or(end)?))).sum(),

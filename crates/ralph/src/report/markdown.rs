@@ -21,10 +21,14 @@ const LISTED: usize = 50;
 fn plain(text: &str, most: usize) -> String {
     let text = one_line(text, most);
     let mut out = String::new();
-    let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_item =
-        text.starts_with(['-', '+', '=']) || number.len() < text.len() && number.starts_with(['.', ')']);
-    let mark = is_item.then(|| text.len() - number.len());
+    // "- a", "1. a" and "===" mean something at the start of a line; "1.1 a" does not.
+    let marker = text.split(' ').next().unwrap_or_default();
+    let digits = marker.bytes().take_while(u8::is_ascii_digit).count();
+    let is_item = matches!(marker.get(digits..), Some("." | ")") if digits > 0)
+        || text.starts_with('=')
+        || matches!(marker, "-" | "+")
+        || marker.starts_with("--");
+    let mark = is_item.then_some(digits);
     for (at, c) in text.char_indices() {
         let rest = text.get(at + c.len_utf8()..).unwrap_or_default();
         match c {
@@ -182,8 +186,15 @@ mod tests {
     #[test]
     fn foreign_text_stands_for_itself() {
         assert_eq!(plain("**a** [b](c) <img>", 80), r"\*\*a\*\* \[b\](c) \<img\>");
-        assert_eq!(plain("1.1 my-app: 2 of 3 (done)!", 80), r"1\.1 my-app: 2 of 3 (done)!");
-        for (text, escaped) in [("- a", r"\- a"), ("12) a", r"12\) a"), ("# a", r"\# a"), ("+ a", r"\+ a")] {
+        assert_eq!(plain("1.1 my-app: 2 of 3 (done)!", 80), "1.1 my-app: 2 of 3 (done)!");
+        for (text, escaped) in [
+            ("- a", r"\- a"),
+            ("12) a", r"12\) a"),
+            ("# a", r"\# a"),
+            ("+ a", r"\+ a"),
+            ("---", r"\---"),
+            ("1.", r"1\."),
+        ] {
             assert_eq!(plain(text, 80), escaped);
         }
         assert_eq!(plain("@all #1 https://x", 80), "@\u{2060}all #\u{2060}1 https:\u{2060}//x");

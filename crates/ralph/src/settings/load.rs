@@ -21,8 +21,7 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
     };
     for (section, item) in document.iter() {
         let Some(table) = item.as_table_like() else {
-            let message = format!("{name}: `{section}` is not a section");
-            return Err(suggest(message, section, sections()));
+            return Err(not_a_section(name, section, item));
         };
         if section == "agents" {
             read_agents(settings, name, table, &line)?;
@@ -48,12 +47,30 @@ pub(super) fn read_file(settings: &mut Settings, name: &str, text: &str) -> Resu
             };
             let written = renamed.map_or(key, |renamed| renamed.old);
             let source = Source::File { line: line(table, written) };
+            let noted = renamed.map(|renamed| (source.clone(), renamed));
             text_of(kind, item)
                 .and_then(|text| setting.read(renamed.map_or(&text, |renamed| renamed.value(&text)), source))
                 .map_err(|why| CommandError::usage(format_args!("{name}: [{section}] {key}: {why}")))?;
+            settings.old_names.extend(noted);
         }
     }
     Ok(())
+}
+
+/// A name that should be a section: `[[notify]]`, or a key that stands above the first section.
+fn not_a_section(file: &str, name: &str, item: &Item) -> CommandError {
+    if sections().contains(&name) {
+        let written =
+            if item.is_array_of_tables() { format!("[[{name}]]") } else { format!("`{name} = …`") };
+        let message = format!("{file}: {written} is not allowed: `{name}` is a section");
+        return CommandError::usage(message).hint(format_args!("write [{name}]"));
+    }
+    let of = |key: &&super::Key| key.name == name;
+    let message = format!("{file}: `{name}` stands outside a section");
+    match KEYS.iter().find(of) {
+        Some(key) => CommandError::usage(message).hint(format_args!("write it under [{}]", key.section)),
+        None => suggest(message, name, sections()),
+    }
 }
 
 fn not_toml(file: &str, text: &str, error: &TomlError) -> CommandError {
@@ -142,12 +159,15 @@ fn read_agents(
     Ok(())
 }
 
+/// How a setting is named in the environment.
+pub(super) fn variable(section: &str, name: &str) -> String {
+    format!("{PREFIX}{}_{}", section.to_uppercase(), name.to_uppercase())
+}
+
 pub(super) fn read_environment(
     settings: &mut Settings,
     environment: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<(), CommandError> {
-    let variable =
-        |section: &str, name: &str| format!("{PREFIX}{}_{}", section.to_uppercase(), name.to_uppercase());
     for (name, value) in environment {
         // Other programs' variables may be anything.
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
@@ -162,9 +182,11 @@ pub(super) fn read_environment(
             let message = format!("unknown environment variable {name}");
             return Err(suggest(message, name, names.iter().map(String::as_str)));
         };
+        let source = Source::Environment(name.to_owned());
         setting
-            .read(renamed.map_or(text, |renamed| renamed.value(text)), Source::Environment(name.to_owned()))
+            .read(renamed.map_or(text, |renamed| renamed.value(text)), source.clone())
             .map_err(|why| CommandError::usage(format_args!("{name}: {why}")))?;
+        settings.old_names.extend(renamed.map(|renamed| (source, renamed)));
     }
     Ok(())
 }
@@ -256,8 +278,26 @@ mod tests {
         assert_eq!((gate.default.as_deref(), *gate.rerun), (Some("make"), 3));
         assert_eq!(*gate.baseline, BaselineWhen::Off);
         let env = [("RALPH_SET_GATE_PRECHECK", "true"), ("RALPH_SET_GATE_VERIFY", "x")];
-        let gate = settings(old, &env).unwrap().gate;
+        let read = settings(old, &env).unwrap();
+        let gate = &read.gate;
         assert_eq!((gate.default.as_deref(), *gate.baseline), (Some("x"), BaselineWhen::First));
+        let notices = read.old_names();
+        let told: Vec<(&str, &str)> =
+            notices.iter().map(|(what, fix)| (what.as_str(), fix.as_str())).collect();
+        assert_eq!(told.len(), 5);
+        for expected in [
+            (
+                ".ralph.toml: [gate] retries is now called rerun; the old name works for one release",
+                "ralph config set gate.rerun 3",
+            ),
+            (
+                "RALPH_SET_GATE_PRECHECK: [gate] precheck is now called baseline; the old name works for one release",
+                "set RALPH_SET_GATE_BASELINE instead of RALPH_SET_GATE_PRECHECK",
+            ),
+        ] {
+            assert!(told.contains(&expected), "{told:?}");
+        }
+        assert_eq!(settings("[gate]\ndefault = 'make'", &[]).unwrap().old_names(), []);
         let both = settings("[gate]\nverify = 'a'\ndefault = 'b'", &[]).unwrap_err();
         assert!(both.contains("`verify` is the old name of `default`"), "{both}");
     }
@@ -270,6 +310,27 @@ mod tests {
         assert_eq!(nearest("zzz", names()), None);
         // A name of one's own is no misspelling.
         assert_eq!(nearest("mine", ["claude", "gemini", "opencode"]), None);
+    }
+
+    #[test]
+    fn what_is_no_section_is_named_with_what_to_write() {
+        for (text, message, hint) in [
+            (
+                "[[notify]]\ncommand = 'x'\n",
+                "[[notify]] is not allowed: `notify` is a section",
+                "write [notify]",
+            ),
+            ("notify = 'x'\n", "`notify = …` is not allowed: `notify` is a section", "write [notify]"),
+            ("max_attempts = 3\n", "`max_attempts` stands outside a section", "write it under [run]"),
+            ("gates = 3\n", "`gates` stands outside a section", "did you mean `gate`?"),
+        ] {
+            let mut settings = Settings::default();
+            let error = read_file(&mut settings, ".ralph.toml", text).unwrap_err();
+            assert_eq!(
+                (error.message(), &error.hints()[0][..]),
+                (&format!(".ralph.toml: {message}")[..], hint)
+            );
+        }
     }
 
     fn explained(text: &str) -> String {

@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use ralph_core::model::{
-    Attempt, Baseline, Cost, ErrorType, GateOf, GateRun, Level, NO_MODEL, Outcome, TaskId, TestCounts,
-    Timestamp, Verification,
+    Attempt, Baseline, Cost, ErrorType, GateOf, GateRun, Level, NO_MODEL, Outcome, ReviewVerdict, TaskId,
+    TestCounts, Timestamp, Verification,
 };
 use ralph_core::store::{Note, NoteState, SessionKind, SideSession};
 use ralph_core::text::{code_line, few, one_line};
 
 use super::style::{self, EvidenceKind, done_word};
-use super::table::Table;
+use super::table::{Table, cut};
 
 /// How much of a gate's command is shown.
 pub const COMMAND_CHARS: usize = 80;
+/// From so many columns on, all of a table fits.
+const WIDE: usize = 100;
 
 /// A duration as people say it: `0.4 s`, `12 s`, `3 min 5 s`, `12 min`, `6 h 40 min`, `2 d 3 h`.
 pub fn duration(duration: Duration) -> String {
@@ -192,8 +194,16 @@ pub fn evidence(verification: &Verification, commit: Option<&str>) -> Vec<String
     lines.extend(commit.map(|commit| format!("commit {}", commit.get(..10).unwrap_or(commit))));
     if let Some(review) = &verification.review {
         let agent = one_line(&review.agent, 60);
-        lines.push(format!("{} by {agent}", review.verdict));
-        lines.extend(review.findings.iter().map(|finding| format!("finding: {}", one_line(finding, 300))));
+        let findings = review.findings.iter().map(|finding| one_line(finding, 300));
+        match review.verdict {
+            ReviewVerdict::NotGiven => {
+                lines.push(format!("not reviewed: {agent} {}", findings.collect::<Vec<_>>().join("; ")));
+            }
+            verdict => {
+                lines.push(format!("{verdict} by {agent}"));
+                lines.extend(findings.map(|finding| format!("finding: {finding}")));
+            }
+        }
     }
     lines.extend(
         verification.no_change_needed.as_ref().map(|why| format!("nothing had to be changed: {why}")),
@@ -271,6 +281,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         Some(ErrorType::CommitRefused) => ("commit refused", true),
         Some(ErrorType::ReviewRejected) => ("rejected by the review", true),
         Some(ErrorType::Conflict | ErrorType::IntegrationFailure) => ("could not land", false),
+        Some(ErrorType::Tampered) => ("tampered", false),
         Some(ErrorType::Git) => ("git failed", true),
         Some(ErrorType::GateBroken) => ("broken gate", false),
         Some(ErrorType::Timeout | ErrorType::IdleTimeout) => ("timed out", true),
@@ -294,7 +305,8 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         Some(message) => {
             // Agents begin such messages with the kind as well, and a gate's names the gate.
             let message = message.strip_prefix("API Error: ").unwrap_or(message);
-            let is_gate = matches!(error, Some(ErrorType::TestFailure | ErrorType::GateBroken));
+            let is_gate =
+                matches!(error, Some(ErrorType::TestFailure | ErrorType::Tampered | ErrorType::GateBroken));
             let message = if is_gate { message.replacen("the gate `", "`", 1) } else { message.to_owned() };
             format!("{kind}: {message}")
         }
@@ -303,6 +315,8 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
 }
 
 pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
+    // In a narrow terminal the outcome needs the room.
+    let choice_room = if super::width() < WIDE { 12 } else { 60 };
     let mut table =
         Table::new(["", "TASK", "ATTEMPT", "MODEL", "TIME", "COST", "STARTED", "MODEL CHOICE", "OUTCOME"]);
     for attempt in attempts {
@@ -322,7 +336,10 @@ pub fn history(attempts: &[Attempt], now: Timestamp) -> String {
             duration(Duration::from_millis(attempt.duration_ms)),
             attempt_cost(attempt).unwrap_or_default(),
             attempt.started_at.local_near(now),
-            one_line(short_rationale(attempt.rationale.as_deref().unwrap_or_default()), 60),
+            cut(
+                &one_line(short_rationale(attempt.rationale.as_deref().unwrap_or_default()), 60),
+                choice_room,
+            ),
             outcome_line(attempt),
         ]);
     }

@@ -126,7 +126,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 let findings: String = findings.iter().map(|finding| format!("\n    - {finding}")).collect();
                 yellow(format!("! {} rejected by {agent}{findings}", task.name()))
             }
-            None => None,
+            Some(ReviewVerdict::NotGiven) | None => None,
         },
         EventKind::AgentChanged { agent, instead_of, reason, limited_until } => {
             let why = match (limited_until, reason) {

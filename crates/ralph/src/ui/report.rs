@@ -312,7 +312,7 @@ fn run_head(title: &str, run: &RunFacts, page: &mut Page) {
     }
     let today = run.cost_today_usd.filter(|usd| *usd > 0.0);
     let today = today.map(|usd| format::cost(Some(usd), run.cost_today_estimated));
-    let lost = (run.lost_attempts > 0).then(|| format::counted(run.lost_attempts, "attempt"));
+    let lost = (run.crashed_attempts > 0).then(|| format::counted(run.crashed_attempts, "attempt"));
     let waited = (run.waits > 0).then(|| {
         let time = format::duration(Duration::from_millis(run.waited_ms));
         format!("{time} ({})", format::counted(run.waits, "wait"))
@@ -443,7 +443,7 @@ fn already_green(tasks: &[&TaskRef], page: &mut Page) {
     page.more(tasks.len(), SHOWS_ALL);
     let name = first.name();
     let next = format!("ralph task edit {name} --verify CMD && ralph task done {name} --verify");
-    page.add(format_args!("  next: {}, with a gate that can fail", paint(CYAN, next)));
+    page.add(format_args!("  next: {}", paint(CYAN, next)));
 }
 
 /// What each task that a run finished rests on, where gates ran or a review was made.

@@ -110,6 +110,33 @@ fn att_05_the_next_attempt_sees_the_failing_test_though_many_passed_after_it() {
 }
 
 #[test]
+fn att_05_lines_that_deny_an_error_or_tell_of_passed_tests_are_no_error() {
+    let exited = "the gate `sh gate.sh` exited with code 1";
+    for (output, error, hidden) in [
+        ("Compiling\\nThe error is gone.\\n0 failed, 3 passed\\nNo errors found", exited.to_owned(), ""),
+        ("none failed", exited.to_owned(), ""),
+        ("ok 1 - adds\\nok 2 - subtracts", exited.to_owned(), ""),
+        ("All 12 tests passed", exited.to_owned(), ""),
+        ("The moon is missing a piece", format!("The moon is missing a piece ({exited})"), ""),
+        ("not ok 1 - adds\\nok 2 - subtracts", format!("not ok 1 - adds ({exited})"), "subtracts"),
+        (
+            "t.py::test_a FAILED\\nt.py::test_b PASSED [ 12%%]",
+            format!("t.py::test_a FAILED ({exited})"),
+            "test_b",
+        ),
+    ] {
+        let project = Project::new();
+        project.agent(DONE);
+        project.write("gate.sh", &format!("printf '{output}\\n'; exit 1\n"));
+        project.add(&["Thing", "--key", "a", "--verify", "sh gate.sh"]);
+        project.ralph(&["run", "--once"]).expect_code(4);
+        assert_eq!(why(&project, "a"), error);
+        let report = project.ok(&["failures", "show", "a"]).stdout;
+        assert!(hidden.is_empty() || !report.contains(hidden), "{report}");
+    }
+}
+
+#[test]
 fn ext_02_a_crash_is_told_by_the_error_the_agent_printed() {
     for (script, line) in [
         (
@@ -137,4 +164,11 @@ fn out_04_a_timeout_says_after_how_long() {
     project.ralph(&["run", "--once"]).expect_code(4);
     assert_eq!(why(&project, "a"), "timed out after 1 s");
     assert_eq!(project.history()[0]["message"], "timed out after 1 s");
+    // So does a gate, whatever it printed last.
+    let project = Project::new();
+    project.agent(DONE);
+    project.set("gate", "timeout = \"1s\"");
+    project.add(&["Thing", "--key", "a", "--verify", "echo begin; sleep 60"]);
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert_eq!(why(&project, "a"), "the gate `echo begin; sleep 60` timed out after 1 s");
 }

@@ -9,7 +9,7 @@ use crate::run::{DONE, project};
 use crate::support::{Project, eventually};
 
 /// The Python that has pytest: `RALPH_TEST_PYTHON`, else the one that `scripts/test` installs in `.tools/`.
-fn pytest() -> String {
+pub fn pytest() -> String {
     let installed = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../.tools/python/bin/python");
     let python = std::env::var("RALPH_TEST_PYTHON").unwrap_or_else(|_| installed.display().to_string());
     assert!(PathBuf::from(&python).exists(), "{python} is missing: scripts/test installs it");
@@ -17,7 +17,7 @@ fn pytest() -> String {
 }
 
 /// A repository with these files in its first commit, and an agent.
-fn repository(files: &[(&str, &str)], agent: &str) -> Project {
+pub fn repository(files: &[(&str, &str)], agent: &str) -> Project {
     let project = Project::with_git();
     project.agent(agent);
     for (path, text) in files {
@@ -29,12 +29,12 @@ fn repository(files: &[(&str, &str)], agent: &str) -> Project {
     project
 }
 
-fn verification(project: &Project, name: &str) -> Value {
+pub fn verification(project: &Project, name: &str) -> Value {
     project.task(name)["verification"].clone()
 }
 
 /// The level, the baseline and whether the gate was green before, of a done task.
-fn brief(verification: &Value) -> (&str, &str, bool) {
+pub fn brief(verification: &Value) -> (&str, &str, bool) {
     let text = |field: &str| verification[field].as_str().unwrap();
     (text("level"), text("baseline"), verification["already_green"].as_bool().unwrap())
 }

@@ -299,7 +299,11 @@ fn out_03_a_gate_runs_after_a_crash_and_a_timeout_too() {
         );
         assert_eq!(first["message"], json!(format!("{told}; the gate passed")));
         let next = "next: ralph task done a --verify\n";
-        assert!(run.stdout.contains(next), "{}", run.stdout);
+        let last = format!("Last failure: {told}; the gate passed\n");
+        let complete = "The gate passed: if the work is complete, `ralph task done a --verify`\n";
+        for words in [next, &last, complete] {
+            assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
+        }
         let status = project.json(&["status", "--json"]);
         for task in [&status["open"][0], &status["last_run"]["blocked"][0]] {
             assert_eq!(task["next"], json!("ralph task done a --verify"));

@@ -92,14 +92,18 @@ fn a_directory_in_the_place_of_a_file_is_left_alone() {
 
 #[test]
 fn a_link_that_appeared_is_left_alone() {
-    // One to a device, and one to nothing.
-    for make in ["ln -s /dev/zero $F", "ln -s nowhere $F"] {
+    // One to a device, one to nothing, and one to an ordinary file.
+    let to_file = "echo theirs > \"$HOME/theirs\"; ln -s \"$HOME/theirs\" $F";
+    for make in ["ln -s /dev/zero $F", "ln -s nowhere $F", to_file] {
         for target in TARGETS {
             let project = replace_with(make, target);
             let run = bounded(&project, &["run"]);
             assert_eq!(run.code, 0, "{target}: {}{}", run.stdout, run.stderr);
             assert!(project.path(target).is_symlink(), "{target}");
             assert_eq!(warnings(&project).len(), 1, "{target}");
+            if make == to_file {
+                assert_eq!(project.read("../home/theirs"), "theirs\n", "{target}");
+            }
         }
     }
 }

@@ -209,6 +209,35 @@ fn out_01_an_agent_that_ticks_boxes_finishes_nothing() {
 }
 
 #[test]
+fn imp_07_json_lines_need_no_type_take_depends_on_and_refuse_what_they_do_not_know() {
+    let a = "{\"key\":\"a\",\"title\":\"A\"}\n";
+    for (b, refused) in [
+        ("{\"title\":\"B\",\"key\":\"b\",\"depends_on\":[\"a\"]}", ""),
+        ("{\"type\":\"task\",\"title\":\"B\",\"key\":\"b\",\"after\":[\"a\"]}", ""),
+        ("{\"title\":\"B\",\"key\":\"b\",\"verfy\":\"make\"}", "plan.jsonl:2: unknown field `verfy`"),
+        ("{\"title\":\"B\",\"key\":\"b\",\"depends_on\":\"a\"}", "expected an array"),
+        (
+            "{\"title\":\"B\",\"key\":\"b\",\"depends_on\":[\"a\"],\"after\":[\"a\"]}",
+            "`after` and `depends_on` mean the same",
+        ),
+        ("{\"title\":\"B\",\"key\":\"b\",\"depends_on\":[\"z\"]}", "`z` is not a task in this file"),
+        ("{\"key\":\"b\"}", "plan.jsonl:2: a task needs a title"),
+    ] {
+        let project = Project::new();
+        project.write("plan.jsonl", &format!("{a}{b}\n"));
+        let output = project.ralph(&["import", "plan.jsonl"]);
+        if refused.is_empty() {
+            let a = project.task("a")["id"].clone();
+            assert_eq!(project.task("b")["depends_on"], json!([a]), "{b}");
+        } else {
+            assert_eq!(output.code, 2, "{b}");
+            assert!(output.stderr.contains(refused), "{b}: {}", output.stderr);
+            assert_eq!(keys(&project).len(), 0);
+        }
+    }
+}
+
+#[test]
 fn imp_07_cycles_in_ralphs_own_format_are_refused() {
     let project = Project::new();
     let line = |key: &str, after: &str| {

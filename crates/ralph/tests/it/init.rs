@@ -71,7 +71,7 @@ fn init_writes_what_it_finds_and_says_so() {
             "agent = \"codex\"",
             "",
             "[gate]",
-            "verify = \"cargo test\"   # the gate of every task that has none of its own",
+            "default = \"cargo test\"   # the gate of every task that has none of its own",
             "",
             "[git]",
             "commit = \"on-success\"   # commit the work of each finished task",
@@ -173,7 +173,7 @@ fn init_asks_in_a_terminal_and_takes_enter_for_yes() {
     terminal.send("no\r").unwrap();
     terminal.expect("ralph run").unwrap();
     let toml = project.read(".ralph.toml");
-    for line in ["agent = \"gemini\"", "verify = \"make test\"", "agents_md = false"] {
+    for line in ["agent = \"gemini\"", "default = \"make test\"", "agents_md = false"] {
         assert!(toml.contains(line), "{line}: {toml}");
     }
     assert!(!toml.contains("commit ="), "{toml}");

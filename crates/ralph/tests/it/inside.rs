@@ -82,6 +82,25 @@ fn no_way_of_starting_a_command_leads_out_of_the_attempt() {
 }
 
 #[test]
+fn an_attempt_that_hides_proc_is_still_inside_and_still_alive() {
+    let apart = ["--map-root-user", "--mount", "sh", "-c"];
+    let hide = "mount -t tmpfs none /proc";
+    let probe = std::process::Command::new("unshare").args(apart).arg(hide).output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        eprintln!("skipped: mount namespaces are not permitted here");
+        return;
+    }
+    let call = format!("{hide}; {RALPH} task done b 2> said; {RALPH} status > status");
+    let project = project(&format!("unshare {} '{call}'; {DONE}", apart.join(" ")));
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert!(project.read("said").contains("inside an attempt"), "{}", project.read("said"));
+    assert!(project.read("status").contains("1 running"), "{}", project.read("status"));
+    assert_eq!(project.status_of("b"), "pending");
+    let outcomes: Vec<_> = project.history().iter().map(|one| one["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["done"]);
+}
+
+#[test]
 fn commands_that_read_work_inside_an_attempt() {
     let commands = [
         "status",

@@ -70,5 +70,6 @@ mod storms;
 mod strategy;
 mod streams;
 mod team;
+mod trusted;
 mod vanished;
 mod verified;

@@ -45,7 +45,7 @@ fn whatever_an_attempt_does_to_its_gate_the_gate_judges_as_before() {
             let project = project(attack, git);
             add(&project, &[]);
             let run = project.ralph(&["run", "--max-attempts", "1"]).expect_code(5);
-            assert_eq!(outcomes(&project), [("failed".to_owned(), json!("test_failure"))], "{attack}");
+            assert_eq!(outcomes(&project), [("failed".to_owned(), json!("tampered"))], "{attack}");
             assert_eq!(verification(&project)["protected"], json!(["tests/check.sh"]), "{attack}");
             assert!(run.stdout.contains(told), "{attack}: {}", run.stdout);
             let why = project.json(&["failures", "list", "--json"])[0]["why_it_failed"].clone();

@@ -32,6 +32,7 @@ fn runs_are_listed_and_shown_one_by_one() {
     assert_eq!(project.json(&["runs", "--json", "--limit", "1"]), json!([runs[1]]));
     let text = project.ok(&["runs"]).stdout;
     assert!(text.contains("2 (1 verified, 1 unverified)"), "{text}");
+    assert!(text.contains("nothing to run\n"), "{text}");
 
     let [first, second] = [0, 1].map(|run| runs[run]["run_id"].as_str().unwrap());
     assert_eq!(project.json(&["status", "--json"])["last_run"]["run_id"], json!(first));

@@ -117,6 +117,63 @@ fn cap_10_secrets_are_masked_before_anything_is_cut() {
     assert!(!stored.contains("Zq47firs") && !stored.contains("t8Xk93"));
 }
 
+/// The other ways on which a secret gets somewhere: requests, reasons, learnings, hooks, commits and notes.
+#[test]
+fn cap_10_secrets_are_masked_on_their_way_into_plans_commits_and_notes() {
+    let mut project = Project::with_git();
+    project.agent(
+        r#"t=$MY_API_TOKEN
+        cp .ralph/last-prompt ".ralph/prompt-$RALPH_TASK_KEY.$RALPH_ATTEMPT"
+        case $RALPH_TASK_KEY.$RALPH_ATTEMPT in
+        1.1.1) printf 'TASK_MODIFICATION_REQUEST\n```json\n{"type":"SPLIT_TASK","originalTaskId":"1.1","reasoning":"for %s","proposedTasks":[{"title":"Part %s","do":["Use %s"],"verify":"true"},{"title":"Rest","verify":"true"}]}\n```\n' "$t" "$t" "$t"; exit;;
+        1.2.1) printf '<no-change-needed>%s is there</no-change-needed>\n' "$t";;
+        1.3.1) echo x > x.txt; printf '<learning category="pattern" tags="a">Say %s</learning>\n' "$t";;
+        1.4.1) echo y > y.txt; touch .git/refuse;;
+        1.5.1) echo "FAILURE_REASON: no $t"; exit;;
+        *) echo "$RALPH_ATTEMPT" > "$RALPH_TASK_KEY.txt";;
+        esac
+        echo TASK_COMPLETE"#,
+    );
+    project.set("git", "commit = \"on-success\"");
+    project.set("hooks", "after_attempt = \"echo $MY_API_TOKEN >&2; exit 1\"");
+    project.write("../home/.gitconfig", "[user]\nname = t\nemail = t@localhost\n");
+    let hook =
+        "#!/bin/sh\n[ -e .git/refuse ] || exit 0\nrm .git/refuse\necho \"no: $MY_API_TOKEN\" >&2\nexit 1\n";
+    project.write(".git/hooks/pre-commit", hook);
+    let hook = project.path(".git/hooks/pre-commit");
+    fs::set_permissions(hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    project.set_env("MY_API_TOKEN", LONG);
+    project.set_env("TITLE_PASSWORD", VALUE);
+    let tasks = format!(
+        "- [ ] 1.1 Large\n- [ ] 1.2 Idle\n- [ ] 1.3 Call it with {VALUE}\n- [ ] 1.4 Refused\n- [ ] 1.5 Last\n"
+    );
+    project.write("specs/a/tasks.md", &tasks);
+    project.ok(&["import", "specs/a"]);
+    project.ok(&["note", "1.5", &format!("try {LONG} first")]);
+    let run = project.ok(&["run"]);
+    assert_masked("the terminal", &(run.stdout + &run.stderr));
+    for (sink, args) in [
+        ("events", &["logs"][..]),
+        ("events as JSON", &["logs", "--json"]),
+        ("the history", &["history", "--json"]),
+        ("the note", &["note", "1.5"]),
+        ("the part", &["task", "show", "1.1.1"]),
+        ("the idle task", &["task", "show", "1.2"]),
+    ] {
+        assert_masked(sink, &project.ok(args).stdout);
+    }
+    for file in ["specs/a/tasks.md", "specs/a/.progress.md", "AGENTS.md"] {
+        assert_masked(file, &project.read(file));
+    }
+    for prompt in ["1.1.1.1", "1.4.2", "1.5.1", "1.5.2"] {
+        assert_masked(prompt, &project.read(&format!(".ralph/prompt-{prompt}")));
+    }
+    let log = project.git(&["log", "--format=%B"]);
+    assert!(log.contains("1.3: Call it with [masked]") && !log.contains(VALUE), "{log}");
+    let stored = database(&project);
+    assert!(!stored.contains("Zq47firs") && !stored.contains("t8Xk93"));
+}
+
 #[test]
 fn cap_10_logs_mask_what_stands_on_several_lines() {
     let mut project = Project::new();

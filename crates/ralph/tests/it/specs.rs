@@ -195,6 +195,23 @@ fn imp_08_a_checklist_is_kept_in_sync_and_only_its_boxes_change() {
 }
 
 #[test]
+fn imp_08_lines_that_appear_while_no_box_is_due_move_no_mark() {
+    let project = Project::new();
+    // The first attempt succeeds; during the second, which fails, somebody writes above the boxes.
+    project.agent(
+        "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) > n\n\
+         if [ $n = 1 ]; then sed -i '1i A remark, longer than a mark.' TODO.md; echo TASK_FAILED: no; exit; fi\n\
+         echo TASK_COMPLETE",
+    );
+    let todo = "# To do\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n";
+    project.write("TODO.md", todo);
+    project.ok(&["import", "TODO.md"]);
+    project.ok(&["run"]);
+    let wanted = format!("A remark, longer than a mark.\n{}", todo.replace("[ ]", "[x]"));
+    assert_eq!(project.read("TODO.md"), wanted);
+}
+
+#[test]
 fn imp_08_a_persons_tick_is_believed_and_one_during_an_attempt_is_taken_back() {
     let project = both();
     // Between runs: a person's.

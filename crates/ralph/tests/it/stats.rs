@@ -41,7 +41,8 @@ fn stats_say_what_each_model_did_and_what_escalation_bought() {
     assert_eq!(brief(&stats["by_model"][0]), json!([2, 1, 0.5, null]));
     assert_eq!(brief(&stats["by_model"][1]), json!([1, 1, 1.0, null]));
     let escalation = &stats["escalation"];
-    assert_eq!(brief(&escalation["first_try"]), json!([2, 1, 0.5, null]));
+    assert_eq!(brief(&escalation["first_attempt"]), json!([2, 1, 0.5, null]));
+    assert_eq!(escalation["first_try"], escalation["first_attempt"]);
     assert_eq!(brief(&escalation["same_model_again"]), json!([0, 0, 0.0, null]));
     assert_eq!(brief(&escalation["other_model"]), json!([1, 1, 1.0, null]));
     assert_eq!(stats["by_error_category"], json!([{ "category": "unknown", "failures": 1, "tasks": 1 }]));

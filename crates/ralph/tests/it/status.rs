@@ -83,6 +83,7 @@ fn in_the_morning_it_says_what_was_done_what_was_not_and_what_to_type() {
         ("outcome", json!("nothing_to_run")),
         ("exit_code", json!(5)),
         ("attempts", json!(4)),
+        ("crashed_attempts", json!(0)),
         ("lost_attempts", json!(0)),
         ("waits", json!(0)),
         ("cost_usd", json!(null)),

@@ -269,6 +269,9 @@ fn a_dry_run_and_the_context_say_that_a_human_would_be_asked() {
     assert!(context.stderr.contains("no attempt is worth its cost: even "), "{}", context.stderr);
     let context = project.json(&["context", "a", "--json"]);
     assert!(context["ask_human"].is_string());
+    for document in [&dry[0], &context] {
+        assert_eq!(document["block_reason"], document["ask_human"]);
+    }
 }
 
 #[test]

@@ -144,10 +144,12 @@ fn an_emptied_log_stops_the_run_and_leaves_a_database_that_can_be_read() {
     }
 }
 
-/// What an agent destroys in the file itself can be lost; that it is must not be hidden.
+/// What was recorded since the last backup can be lost with the file itself; that it is must not be hidden.
 #[test]
-fn a_database_that_is_cut_off_or_written_over_never_looks_like_success() {
+fn a_database_that_is_cut_off_or_written_over_is_restored_from_the_last_backup() {
     for blow in [
+        ": > .ralph/progress.db",
+        "find .ralph -name 'progress.db*' -exec truncate -s 0 {} +",
         "truncate -s 4096 .ralph/progress.db-wal",
         "truncate -s -5000 .ralph/progress.db-wal",
         "truncate -s 8192 .ralph/progress.db",
@@ -155,13 +157,37 @@ fn a_database_that_is_cut_off_or_written_over_never_looks_like_success() {
     ] {
         let project = struck_by(blow);
         let run = project.ralph(&["run"]).expect_code(1);
-        assert!(run.stderr.contains("progress.db was damaged"), "{blow}\n{}", run.stderr);
-        if run.stderr.contains("restore it: ") {
-            put_back(&project, &remedy(&run));
-            let tasks = project.json(&["task", "list", "--json"]);
-            assert_eq!(tasks.as_array().unwrap().len(), 3, "{blow}");
-            project.ok(&["run"]);
-        }
+        let said = ["progress.db was damaged", "progress.db was deleted or replaced"];
+        assert!(said.iter().any(|said| run.stderr.contains(said)), "{blow}\n{}", run.stderr);
+        put_back(&project, &remedy(&run));
+        let tasks = project.json(&["task", "list", "--json"]);
+        assert_eq!(tasks.as_array().unwrap().len(), 3, "{blow}");
+        project.ok(&["run"]);
+        assert_eq!(project.json(&["status", "--json"])["tasks"]["done"], json!(3), "{blow}");
+    }
+}
+
+#[test]
+fn a_database_that_is_empty_or_damaged_between_runs_is_restored_from_the_last_backup() {
+    for (blow, code) in [("", 2), ("no database at all\n", 1)] {
+        let project = struck_by("true");
+        project.ralph(&["run", "--once"]);
+        fs::write(database(&project), blow).unwrap();
+        let status = project.ralph(&["status"]).expect_code(code);
+        assert!(status.stderr.contains("Ralph saved a copy (progress.backup.db, "), "{}", status.stderr);
+        put_back(&project, &remedy(&status));
+        project.ok(&["run"]);
+        assert_eq!(project.json(&["status", "--json"])["tasks"]["done"], json!(3));
+    }
+}
+
+#[test]
+fn a_run_goes_on_though_the_index_of_its_log_was_cut_off() {
+    for blow in [": > .ralph/progress.db-shm", "truncate -s 100 .ralph/progress.db-shm; sleep 3"] {
+        let project = struck_by(blow);
+        let run = project.ralph(&["run"]).expect_code(0);
+        assert!(run.stdout.contains("3 of 3 done"), "{}", run.stdout);
+        assert_eq!(project.history().len(), 3);
     }
 }
 
@@ -294,8 +320,12 @@ fn only_commands_that_start_a_plan_make_a_database() {
     assert!(emptied.stderr.contains("progress.db is empty"), "{}", emptied.stderr);
     fs::remove_file(database(&project)).unwrap();
     assert!(Command::new("mkfifo").arg(database(&project)).status().unwrap().success());
-    let pipe = project.ralph(&["status"]).expect_code(2);
-    assert!(pipe.stderr.contains("progress.db is not a regular file"), "{}", pipe.stderr);
+    let pipe = project.ralph(&["status"]).expect_code(1);
+    assert!(
+        pipe.stderr.contains("progress.db is corrupt or not a database: it is not a regular file"),
+        "{}",
+        pipe.stderr
+    );
     Project::empty().ralph(&["status"]).expect_code(2);
     Project::empty().ralph(&["run"]).expect_code(3);
 }

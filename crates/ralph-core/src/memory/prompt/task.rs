@@ -5,7 +5,7 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use super::{ParentPart, Prerequisite, TaskPart};
-use crate::model::ReportRow;
+use crate::model::{GateOf, ReportRow};
 use crate::text::neutral::{code_lines, fence_for, inert, inert_line, inert_prose, prose_lines, single_line};
 use crate::text::{cut_words, first_chars, mask_secrets, without_invisible};
 
@@ -214,23 +214,34 @@ pub fn landing_conflict(conflict: &LandingConflict<'_>) -> ExtraSection {
 /// How many tests that failed before are named.
 const TESTS: usize = 30;
 
-/// The section that says which tests of the project's gate are none of the task's business.
-pub fn failed_before(command: &str, tests: &[String]) -> Option<ExtraSection> {
-    if tests.is_empty() {
-        return None;
-    }
-    let mut lines = vec![format!(
-        "These tests of the project's gate (`{}`) failed before any work on this task. They are not part of it and do not \
-         count against it; leave them as they are unless the task says otherwise:",
-        single_line(&mask_secrets(command))
-    )];
+/// The section that says which tests of the task's gates failed before it. None where no such test is known.
+pub fn failed_before(gates: &[(GateOf, String, Vec<String>)]) -> Option<ExtraSection> {
+    let known = gates.iter().filter(|(.., tests)| !tests.is_empty());
+    let parts: Vec<String> =
+        known.map(|(of, command, tests)| failed_before_one(*of, command, tests)).collect();
+    let text = parts.join("\n\n");
+    (!text.is_empty()).then(|| ExtraSection { title: "Tests That Failed Before".into(), text })
+}
+
+fn failed_before_one(of: GateOf, command: &str, tests: &[String]) -> String {
+    let command = single_line(&mask_secrets(command));
+    let mut lines = vec![match of {
+        GateOf::Always => format!(
+            "These tests of the project's gate (`{command}`) failed before any work on this task. They are not part of it and do \
+             not count against it; leave them as they are unless the task says otherwise:"
+        ),
+        GateOf::Task | GateOf::Default => format!(
+            "These tests of the gate (`{command}`) failed before any work on this task, so this task did not break them. The \
+             task is done when the whole gate passes:"
+        ),
+    }];
     lines.extend(
         tests.iter().take(TESTS).map(|test| format!("- {}", inert_line(&cut_words(test, VALUE_CHARS)))),
     );
     if let Some(more @ 1..) = tests.len().checked_sub(TESTS) {
         lines.push(format!("- and {more} more"));
     }
-    Some(ExtraSection { title: "Tests That Failed Before".into(), text: lines.join("\n") })
+    lines.join("\n")
 }
 
 /// A prompt's text with places for data, in minijinja's language; parsed once, filled in many times.

@@ -9,16 +9,18 @@
 //! what `depends_on` names, for the wave before theirs and, in a first wave, for the phase before.
 //! Whatever a plan waits for its first part waits for too, since only tasks without parts are run.
 
+mod body;
 mod markup;
 mod plan;
 mod roadmap;
 
 use std::collections::{HashMap, HashSet};
 
+use self::body::open_boxes;
 use self::plan::Plan;
-use self::roadmap::{Named, Names, PlanId, Roadmap, Shown, finished_id, normal, order};
+use self::roadmap::{Named, Names, PlanId, Roadmap, Shown, finished_id, normal, order, without_kind};
 use super::graph::{CYCLE, drop_cycles, sequence};
-use super::{Draft, DraftTask, FileProblem, Note};
+use super::{Draft, DraftTask, FileProblem, Note, Problem};
 
 /// How many plans there may be: all of one phase may wait for all of another.
 const MOST: usize = 2000;
@@ -39,10 +41,10 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
     let mut problems = Vec::new();
     let roadmap = files.roadmap.as_ref();
     let roadmap = roadmap.map_or_else(Roadmap::default, |(_, text)| Roadmap::of(text));
-    let mut plans = read_plans(files, &roadmap, can_run, &mut problems);
+    let mut notes = Vec::new();
+    let mut plans = read_plans(files, &roadmap, can_run, &mut notes, &mut problems);
     sort(&mut plans, &roadmap);
     let names = Names::of(&plans, &files.finished, &roadmap);
-    let mut notes = Vec::new();
     let waits = waits(&plans, &names, &mut notes);
     if !problems.is_empty() {
         problems.sort();
@@ -69,7 +71,9 @@ pub fn read(files: &GsdFiles, can_run: &dyn Fn(&str) -> bool) -> Result<Draft, V
         let title = own.or_else(|| listed.and_then(|entry| entry.title.clone())).or(plan.heading.clone());
         let why = match done {
             true => "this plan is finished, but this checkbox in its text is open",
-            false => "this checkbox is part of the plan's text, which the agent gets; Ralph does not tick it",
+            false => {
+                "this checkbox is part of the plan's text, which the agent gets; Ralph does not check it off"
+            }
         };
         notes.extend(plan.open_boxes.iter().map(|line| Note::in_file(&plan.path, *line, why)));
         add(plan, title, after, done, &mut tasks, &mut notes);
@@ -107,14 +111,14 @@ fn note_roadmap(path: &str, roadmap: &Roadmap, tasks: &[DraftTask], notes: &mut 
                 "this phase has no plans, so there is nothing to run for it"
             }
             Shown::Phase(_) => {
-                "Ralph ticks a phase when all plans that the roadmap lists for it are; here it cannot"
+                "Ralph checks off a phase when all plans that the roadmap lists for it are; here it cannot"
             }
             Shown::Plan(id) => match plans.get(id) {
                 None => "there is no file for this plan",
                 Some(task) if task.done => "this plan is finished, but its box is open",
                 Some(_) => "this plan needs a person",
             },
-            Shown::Other => "this checkbox is neither a phase nor a plan, and Ralph does not tick it",
+            Shown::Other => "this checkbox is neither a phase nor a plan, and Ralph does not check it off",
         };
         notes.push(Note::in_file(path, one.line, why));
     }
@@ -157,47 +161,54 @@ fn read_plans(
     files: &GsdFiles,
     roadmap: &Roadmap,
     can_run: &dyn Fn(&str) -> bool,
+    notes: &mut Vec<Note>,
     problems: &mut Vec<FileProblem>,
 ) -> Vec<Plan> {
     let mut plans = Vec::new();
     let mut first_of: HashMap<String, &str> = HashMap::new();
-    let mut problem = |path: &str, line, expected| {
-        let path = path.to_owned();
-        problems.push(FileProblem { path, line, expected });
-    };
-    let finished: HashSet<String> = files.finished.iter().map(|path| finished_id(path)).collect();
-    let is_finished = |path: &str, plan: Option<&Plan>| {
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    let stems: HashSet<&str> = files.plans.iter().map(|(path, _)| without_kind(path)).collect();
+    let (by_path, others): (HashSet<&str>, HashSet<&str>) =
+        files.finished.iter().map(String::as_str).partition(|path| stems.contains(path));
+    let by_id: HashSet<String> = others.into_iter().map(finished_id).collect();
+    let is_finished = |path: &str| {
         let id = finished_id(path);
-        plan.is_some_and(|plan| plan.is_complete) || finished.contains(&id) || roadmap.has_ticked(&id)
+        by_path.contains(without_kind(path)) || by_id.contains(&id) || roadmap.has_ticked(&id)
     };
     if let Some((path, _)) = files.plans.get(MOST) {
         let expected = format!("there are too many plans; expected at most {MOST}");
-        problem(path, 1, expected);
+        problems.push(Problem::new(1, expected).in_file(path));
     }
+    let mut left_out = Vec::new();
     for (path, text) in files.plans.iter().take(MOST) {
         let mut found = Vec::new();
         let plan = Plan::read(path, text, can_run, &mut found);
-        // What is finished need not be in order.
-        if !found.is_empty() && is_finished(path, plan.as_ref()) {
-            continue;
+        // Of what is finished nobody needs to know.
+        if !is_finished(path) && plan.as_ref().is_none_or(|plan| !plan.is_complete) {
+            notes.extend(found.iter().map(|one| Note::in_file(path, one.line, one.expected.clone())));
         }
-        for one in found {
-            problem(path, one.line, one.expected);
-        }
-        let Some(plan) = plan else {
+        let Some(mut plan) = plan else {
+            let boxes = open_boxes(text).into_iter();
+            notes.extend(boxes.map(|line| Note::in_file(path, line, "Ralph leaves this file out")));
+            left_out.extend(found.into_iter().map(|one| one.in_file(path)));
             continue;
         };
-        let id = &plan.id.name;
-        match first_of.get(&normal(id)) {
-            Some(first) => {
-                let expected = format!("{first} is already plan {id}; expected another number");
-                problem(path, 1, expected);
-            }
-            None => {
-                first_of.insert(normal(id), path);
-                plans.push(plan);
-            }
+        let id = normal(&plan.id.name);
+        let times = uses.entry(id.clone()).or_default();
+        *times += 1;
+        if *times == 1 {
+            first_of.insert(id, path);
+        } else {
+            let name = format!("{}#{times}", plan.id.name);
+            let first = first_of.get(&id).copied().unwrap_or_default();
+            let text = format!("{first} is already plan {}; Ralph calls this one {name}", plan.id.name);
+            notes.push(Note::in_file(path, 1, text));
+            plan.id.name = name;
         }
+        plans.push(plan);
+    }
+    if plans.is_empty() {
+        problems.append(&mut left_out);
     }
     plans
 }

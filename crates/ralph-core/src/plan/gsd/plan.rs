@@ -1,15 +1,14 @@
 //! One plan file: the plan and the steps that its task elements are.
 
-use std::ops::Range;
-
 use super::super::check::{NO_COMMAND, checks, runnable};
 use super::super::command::{CanRun, Directory, all_of, first_word};
 use super::super::text::{block, label, one_line, paragraphs, paths};
 use super::super::{DraftTask, Problem};
+use super::body::Body;
 use super::markup::{Element, Entry, Frontmatter, Tags};
 use super::roadmap::PlanId;
-use crate::markdown::{Line, Lines, checkbox, code_only, list_item, numbered};
-use crate::text::{Pattern, first_sentences, plain_line};
+use crate::markdown::{Lines, code_only, list_item, numbered};
+use crate::text::{first_sentences, plain_line};
 
 /// The longest title made of a sentence, in characters.
 const LONGEST_TITLE: usize = 100;
@@ -46,18 +45,18 @@ const ELSEWHERE_IN_PLAN: &str =
 const ELSEWHERE_IN_STEP: &str = "name title files verify done acceptance_criteria";
 
 impl Plan {
-    /// Reads a plan file. Where it has problems, there may be no plan.
+    /// Reads a plan file. One whose markup is broken is one task, with the whole text: its agent can still follow it. None where
+    /// there is nothing to do or the file has no plan's name.
     pub(super) fn read(
         path: &str,
         file: &str,
         can_run: CanRun<'_>,
         problems: &mut Vec<Problem>,
     ) -> Option<Self> {
-        let front = Frontmatter::of(file).map_err(|problem| problems.push(problem)).ok()?;
+        let front = Frontmatter::of(file);
+        let front = front.map_err(|problem| problems.push(problem)).unwrap_or_default();
         let tags = Tags::of(file);
         let parts = tags.within(front.end..file.len(), problems);
-        // What follows from a tag that is not closed need not be told.
-        let is_whole = problems.is_empty();
         let mut steps = Vec::new();
         for task in parts.iter().filter(|part| part.name == "task") {
             let told = problems.len();
@@ -69,6 +68,10 @@ impl Plan {
             }
             steps.push(step);
         }
+        let is_broken = !problems.is_empty();
+        problems
+            .iter_mut()
+            .for_each(|one| one.expected.push_str("; the agent gets the whole plan as one task"));
         let body = Body::of(file, front.end);
         if steps.is_empty() {
             for (words, range, line) in body.tasks() {
@@ -81,7 +84,7 @@ impl Plan {
         }
         let id = PlanId::of(path, front.first("phase"), front.first("plan"));
         if id.is_none() {
-            let expected = "the file name has no plan number; expected a name such as 01-02-PLAN.md";
+            let expected = "the file name has no plan number (expected a name such as 01-02-PLAN.md); Ralph leaves it out";
             problems.push(Problem::new(1, expected));
         }
         let wave = wave(&front, problems);
@@ -97,10 +100,14 @@ impl Plan {
         if steps.is_empty() && objective.is_empty() && rest.is_empty() && parts.is_empty() {
             rest = block(text);
         }
-        if is_whole && steps.is_empty() && objective.is_empty() && rest.is_empty() {
+        if is_broken {
+            steps.clear();
+        } else if steps.is_empty() && objective.is_empty() && rest.is_empty() {
             let line = tags.line_of(front.end.min(file.len().saturating_sub(1)));
-            let expected = "there is nothing to do; expected <objective> or <task> elements";
+            let expected =
+                "there is nothing to do (expected <objective> or <task> elements); Ralph leaves it out";
             problems.push(Problem::new(line, expected));
+            return None;
         }
         let mut check = Check::default();
         if steps.is_empty() {
@@ -116,6 +123,19 @@ impl Plan {
         let names = names.map(|name| name.trim().to_owned());
         let listed_files = list(&front, ["files_modified", "files-modified"]);
         let objective_at = parts.iter().find(|part| part.name == "objective");
+        let mut task = DraftTask {
+            title: title_of(&objective).unwrap_or_default(),
+            description: paragraphs([objective.as_str(), &context, &rest]),
+            verify: check.command,
+            files: files(&listed_files.values.join("\n")),
+            done_when: (!done_when.is_empty()).then_some(done_when),
+            line: objective_at.map_or(1, |part| part.line),
+            ..DraftTask::default()
+        };
+        if is_broken {
+            task.description = block(text);
+            task.for_person = text.contains("type=\"checkpoint");
+        }
         Some(Self {
             path: path.to_owned(),
             id: id?,
@@ -125,15 +145,7 @@ impl Plan {
             heading: headed.title,
             is_complete: is_complete(&front, &body),
             open_boxes: body.open_boxes(),
-            task: DraftTask {
-                title: title_of(&objective).unwrap_or_default(),
-                description: paragraphs([objective.as_str(), &context, &rest]),
-                verify: check.command,
-                files: files(&listed_files.values.join("\n")),
-                done_when: (!done_when.is_empty()).then_some(done_when),
-                line: objective_at.map_or(1, |part| part.line),
-                ..DraftTask::default()
-            },
+            task,
             steps,
         })
     }
@@ -151,7 +163,7 @@ fn wave(front: &Frontmatter<'_>, problems: &mut Vec<Problem>) -> u32 {
         return 1;
     };
     value.parse().unwrap_or_else(|_| {
-        let expected = format!("the wave is `{value}`; expected a number such as 1");
+        let expected = format!("the wave is `{value}`, not a number such as 1; Ralph takes it as the first");
         problems.push(Problem::new(entry.line, expected));
         1
     })
@@ -161,7 +173,8 @@ impl Step {
     /// Reads a task from its element and those within it. Where nothing tells a title it is empty.
     fn read(task: &Element<'_>, parts: &[Element<'_>], can_run: CanRun<'_>) -> Self {
         let content = |name: &str| content(parts, name);
-        let attribute = task.attribute("name").unwrap_or_default().to_owned();
+        let attribute = ["name", "title"].iter().find_map(|name| task.attribute(name));
+        let attribute = attribute.unwrap_or_default().to_owned();
         let names = [content("name"), content("title"), attribute];
         let name = names
             .iter()
@@ -169,7 +182,7 @@ impl Step {
             .find(|name| !name.is_empty())
             .map(|name| plain_line(&name, LONGEST_TITLE));
         let title = name.or_else(|| {
-            let told = ["decision", "what-built", "action", "instructions"];
+            let told = ["decision", "what-built", "action", "instructions", "description"];
             told.iter().find_map(|name| title_of(&content(name)))
         });
         let mut title = title.unwrap_or_default();
@@ -371,7 +384,7 @@ fn automated(content: &str, can_run: CanRun<'_>) -> Result<String, &'static str>
 }
 
 /// The first sentence of a text as a title; none where the text says nothing.
-fn title_of(text: &str) -> Option<String> {
+pub(super) fn title_of(text: &str) -> Option<String> {
     let lines = text.lines().map(str::trim).skip_while(|line| line.is_empty());
     let mut paragraph = String::new();
     for line in lines {
@@ -401,7 +414,7 @@ fn is_label(line: &str) -> bool {
 }
 
 /// `Task 3: Words`, `Plan 5.2: Words` without what the place in the plan tells.
-fn without_number(words: &str) -> &str {
+pub(super) fn without_number(words: &str) -> &str {
     let words = words.trim();
     let rest = words.strip_prefix("Task ").or_else(|| words.strip_prefix("Plan "));
     let numbered = rest.and_then(|rest| rest.split_once([':', '—', '–'])).filter(|(number, _)| {
@@ -410,110 +423,6 @@ fn without_number(words: &str) -> &str {
     match numbered {
         Some((_, title)) if !title.trim().is_empty() => title.trim(),
         _ => words,
-    }
-}
-
-/// What plans of another style say under headings instead of between tags.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Headed {
-    /// The words of the first heading.
-    title: Option<String>,
-    objective: String,
-    context: String,
-}
-
-/// The Markdown of a plan file behind its frontmatter.
-struct Body<'a> {
-    lines: Lines<'a>,
-    /// Where it begins in the file, in bytes, and the lines before it.
-    start: usize,
-    lines_before: usize,
-}
-
-impl<'a> Body<'a> {
-    fn of(file: &'a str, start: usize) -> Self {
-        let (before, body) = file.split_at_checked(start).unwrap_or((file, ""));
-        Self { lines: Lines::of(body), start, lines_before: before.matches('\n').count() }
-    }
-
-    /// Line and whether it is ticked, of each box.
-    fn boxes(&self) -> impl Iterator<Item = (usize, bool)> {
-        let lines = (self.lines_before + 1..).zip(&self.lines.lines);
-        let shown = lines.filter(|(_, line)| line.hidden.is_none());
-        shown.filter_map(|(number, line)| Some((number, checkbox(line.text)?.is_ticked()?)))
-    }
-
-    fn open_boxes(&self) -> Vec<usize> {
-        self.boxes().filter(|(_, is_ticked)| !is_ticked).map(|(line, _)| line).collect()
-    }
-
-    /// What `**Status:** …` says above the first section.
-    fn status(&self) -> Option<&'a str> {
-        let above =
-            self.lines.lines.iter().take_while(|line| line.heading().is_none_or(|(level, _)| level == 1));
-        let mut labels = above.filter_map(|line| label(list_item(line.words()).unwrap_or(line.words())));
-        labels.find(|label| label.name.eq_ignore_ascii_case("status")).map(|label| label.value)
-    }
-
-    /// Words, text and line of the tasks under headings: those below `## Tasks`, or `### Task 1: …` anywhere.
-    fn tasks(&self) -> Vec<(&'a str, Range<usize>, usize)> {
-        static SECTION: Pattern = Pattern::new("^(?i-u:(?:implementation )?(?:tasks|steps|task list))$");
-        static TASK: Pattern = Pattern::new("^(?i-u:task|step) [0-9]");
-        let headings = self.lines.lines.iter().enumerate();
-        let headings: Vec<(usize, usize, &'a str)> = headings
-            .filter_map(|(at, line)| line.heading().map(|(level, words)| (at, level, words)))
-            .collect();
-        let end_of = |place: usize, level: usize| {
-            let next = headings[place + 1..].iter().find(|(_, other, _)| *other <= level);
-            next.map_or(self.lines.lines.len(), |(at, _, _)| *at)
-        };
-        let section = headings.iter().position(|(_, _, words)| SECTION.is_match(words));
-        let mut found: Vec<usize> = match section {
-            Some(place) => {
-                let (_, level, _) = headings[place];
-                let inside = (place + 1..headings.len()).take_while(|at| headings[*at].1 > level);
-                let inside: Vec<usize> = inside.collect();
-                let highest = inside.iter().map(|at| headings[*at].1).min();
-                inside.into_iter().filter(|at| Some(headings[*at].1) == highest).collect()
-            }
-            None => Vec::new(),
-        };
-        if found.is_empty() {
-            found = (0..headings.len()).filter(|at| TASK.is_match(headings[*at].2)).collect();
-        }
-        let task = |place: usize| {
-            let (at, level, words) = headings[place];
-            let lines = &self.lines.lines[at + 1..end_of(place, level).max(at + 1)];
-            let begin = self.lines.lines[at].end();
-            let end = lines.last().map_or(begin, Line::end);
-            (words, self.start + begin..self.start + end, self.lines_before + at + 1)
-        };
-        found.into_iter().map(task).collect()
-    }
-
-    fn headed(&self) -> Headed {
-        let mut found = Headed::default();
-        let mut sections: Vec<(&str, Vec<&str>)> = Vec::new();
-        let mut is_open = false;
-        for line in &self.lines.lines {
-            if let Some((_, words)) = line.heading() {
-                found.title = found.title.take().or_else(|| title_of(without_number(words)));
-                sections.push((words, Vec::new()));
-                is_open = true;
-            } else if line.words().starts_with("<task") {
-                is_open = false;
-            } else if let Some((_, lines)) = sections.last_mut().filter(|_| is_open) {
-                lines.push(line.text);
-            }
-        }
-        let section = |names: &[&str]| {
-            let is_named = |words: &str| names.iter().any(|name| words.eq_ignore_ascii_case(name));
-            let texts = sections.iter().filter(|(words, _)| is_named(words));
-            texts.map(|(_, lines)| block(&lines.join("\n"))).find(|text| !text.is_empty()).unwrap_or_default()
-        };
-        found.objective = section(&["objective", "goal"]);
-        found.context = section(&["context"]);
-        found
     }
 }
 

@@ -64,6 +64,8 @@ fn titles_have_to_come_from_somewhere() {
     assert_eq!(step("<task><action>Do it. Well.</action></task>").task.title, "Do it");
     assert_eq!(step("<task><name>Task 1: A. B.</name></task>").task.title, "A. B.");
     assert_eq!(step("<task name=\"x\"></task>").task.title, "x");
+    assert_eq!(step("<task id=\"a-1\" title=\"y\"></task>").task.title, "y");
+    assert_eq!(step("<task><description>Do it. Well.</description></task>").task.title, "Do it");
     assert_eq!(step("<task></task>").task.title, "");
 }
 

@@ -169,10 +169,17 @@ impl<'a> Names<'a> {
             }
         }
         let ids = plans.iter().enumerate();
+        // Of several plans with one number, a summary belongs to the one beside it.
+        let by_path: HashMap<&str, &Plan> =
+            plans.iter().map(|plan| (without_kind(&plan.path), plan)).collect();
+        let finished = finished.iter().map(|path| match by_path.get(path.as_str()) {
+            Some(plan) => normal(&plan.id.name),
+            None => finished_id(path),
+        });
         Self {
             plans: ids.map(|(at, plan)| (normal(&plan.id.name), [at])).collect(),
             phases,
-            finished: finished.iter().map(|path| finished_id(path)).collect(),
+            finished: finished.collect(),
             roadmap,
         }
     }
@@ -291,7 +298,7 @@ impl PlanId {
 }
 
 /// A file's name without `-PLAN.md` and the like.
-fn without_kind(name: &str) -> &str {
+pub(super) fn without_kind(name: &str) -> &str {
     static KIND: Pattern = Pattern::new(r"^(.*?)(?i-u:(?:-?(?:plan|summary))?\.md)$");
     KIND.captures(name).and_then(|found| found.get(1)).map_or(name, |stem| stem.as_str())
 }

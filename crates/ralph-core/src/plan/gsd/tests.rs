@@ -189,7 +189,7 @@ fn finished_plans_are_done_with_their_parts() {
 }
 
 #[test]
-fn finished_plans_are_passed_over_whatever_they_look_like() {
+fn finished_plans_are_done_whatever_they_look_like() {
     let plans = vec![
         file("01-01-PLAN.md", "wave: 1", "<objective>never closed"),
         file("01-02-PLAN.md", "status: complete", "## Tasks\n### Task 1: a\nb\n"),
@@ -200,7 +200,8 @@ fn finished_plans_are_passed_over_whatever_they_look_like() {
     let files = GsdFiles { plans, finished: vec!["x/01-01".to_owned()], ..GsdFiles::default() };
     let draft = draft(&with_roadmap(files, "- [x] Phase 3: a\n"));
     assert!(draft.tasks.iter().all(|task| task.done), "{draft:?}");
-    assert_eq!(names(&draft), ["01-02", "01-02/1", "02-01", "02-01/1", "02-02", "02-02/1", "03-01"]);
+    assert_eq!(draft.notes, []);
+    assert_eq!(names(&draft), ["01-01", "01-02", "01-02/1", "02-01", "02-01/1", "02-02", "02-02/1", "03-01"]);
 }
 
 #[test]
@@ -259,34 +260,57 @@ fn no_plans_are_told() {
 }
 
 #[test]
-fn all_problems_come_at_once_in_order() {
+fn a_malformed_plan_keeps_no_other_from_being_read() {
     let plans = vec![
-        file("b-01/02-01-PLAN.md", "wave: one\ndepends_on: [09-09, \"02-01\"]", "<objective>a"),
-        file("a/01-01-PLAN.md", "wave: 1", "<task>\n<name>a\n</task>"),
-        file("a/1-1-PLAN.md", "wave: 1", "<objective>a</objective>"),
-        ("a/01-03-PLAN.md".to_owned(), "---\nwave: 1\n".to_owned()),
+        file("a/01-01-PLAN.md", "wave: 1", "# Do it\n<task>\n<name>a\n</task>"),
+        file("a/1-1-PLAN.md", "wave: 2", "<objective>Twice</objective>"),
+        ("a/01-03-PLAN.md".to_owned(), "---\nwave: 1\nDo that.\n".to_owned()),
         file("a/01-04-PLAN.md", "wave: 1", "\n"),
-        file("a/01-05-PLAN.md", "wave: 1", "<task></task>"),
+        file("a/01-05-PLAN.md", "wave: 1", "<task type=\"checkpoint:decision\">"),
+        file("a/x y-PLAN.md", "wave: 1", "<objective>a</objective>\n- [ ] box"),
+        file("b-01/02-01-PLAN.md", "wave: one\ndepends_on: [01-01]", "<objective>a"),
+        file("b-01/02-02-PLAN.md", "wave: one", "<task><name>Good</name></task>"),
+    ];
+    let finished = vec!["a/1-1".to_owned()];
+    let draft = draft(&GsdFiles { plans, finished, ..GsdFiles::default() });
+    let notes = draft.notes.iter().map(|note| {
+        let path = note.path.as_deref().unwrap_or_default();
+        let end = note.text.rsplit("; ").next().unwrap_or_default();
+        (path, note.line, end)
+    });
+    let whole = "the agent gets the whole plan as one task";
+    assert_eq!(
+        notes.collect::<Vec<_>>(),
+        [
+            ("a/01-01-PLAN.md", 7, whole),
+            ("a/1-1-PLAN.md", 1, "Ralph calls this one 1-1#2"),
+            ("a/01-03-PLAN.md", 1, whole),
+            ("a/01-04-PLAN.md", 4, "Ralph leaves it out"),
+            ("a/01-05-PLAN.md", 5, whole),
+            ("a/x y-PLAN.md", 1, "Ralph leaves it out"),
+            ("a/x y-PLAN.md", 6, "Ralph leaves this file out"),
+            ("b-01/02-01-PLAN.md", 6, whole),
+            ("b-01/02-01-PLAN.md", 2, "Ralph takes it as the first"),
+            ("b-01/02-02-PLAN.md", 2, "Ralph takes it as the first"),
+        ]
+    );
+    let of = |name: &str| task(&draft, name);
+    let description = of("01-01").description.as_str();
+    assert_eq!(description, "# Do it\n<task>\n<name>a\n</task>");
+    // The summary is beside the second plan of this number.
+    assert_eq!((of("01-01").done, of("1-1#2").done), (false, true));
+    assert_eq!((of("01-05").for_person, of("01-03").for_person), (true, false));
+    assert_eq!((of("01-03").title.as_str(), of("02-02/1").title.as_str()), ("Plan 01-03", "Good"));
+    assert!(of("02-01").after.contains(&"01-01".to_owned()));
+}
+
+#[test]
+fn files_of_which_none_is_a_plan_are_refused() {
+    let plans = vec![
+        file("a/01-04-PLAN.md", "wave: 1", "\n"),
         file("a/x y-PLAN.md", "wave: 1", "<objective>a</objective>"),
     ];
     let found = problems(&GsdFiles { plans, ..GsdFiles::default() });
     let places: Vec<_> = found.iter().map(|problem| (problem.path.as_str(), problem.line)).collect();
-    assert_eq!(
-        places,
-        [
-            ("a/01-01-PLAN.md", 6),
-            ("a/01-03-PLAN.md", 1),
-            ("a/01-04-PLAN.md", 4),
-            ("a/01-05-PLAN.md", 5),
-            ("a/1-1-PLAN.md", 1),
-            ("a/x y-PLAN.md", 1),
-            ("b-01/02-01-PLAN.md", 2),
-            ("b-01/02-01-PLAN.md", 6),
-        ],
-        "{found:#?}"
-    );
-    assert_eq!(
-        found[4].to_string(),
-        "a/1-1-PLAN.md:1: a/01-01-PLAN.md is already plan 1-1; expected another number"
-    );
+    assert_eq!(places, [("a/01-04-PLAN.md", 4), ("a/x y-PLAN.md", 1)]);
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
 use super::super::json::{Document, text_of};
@@ -48,6 +48,41 @@ const DEPENDENCIES: [&str; 7] =
     ["dependson", "dependencies", "blockedby", "requires", "prerequisites", "deps", "after"];
 const COMMANDS: [&str; 7] =
     ["verify", "verifycommand", "verification", "testcommand", "test", "validationcommand", "gate"];
+/// Members that are told elsewhere, or tell an agent nothing.
+const NOT_TOLD: [&str; 30] = [
+    "assignee",
+    "body",
+    "branch",
+    "branchname",
+    "category",
+    "completedat",
+    "createdat",
+    "createdby",
+    "description",
+    "design",
+    "details",
+    "files",
+    "finishedat",
+    "labels",
+    "notes",
+    "order",
+    "owner",
+    "paths",
+    "phase",
+    "priority",
+    "startedat",
+    "steps",
+    "tags",
+    "technicalnotes",
+    "teststrategy",
+    "type",
+    "updatedat",
+    "url",
+    "version",
+    "lastupdated",
+];
+/// How much of such a member an agent is told, in bytes.
+const LONGEST: usize = 4000;
 /// Members that say with true whether a task is done.
 pub(super) const FLAGS: [&str; 7] =
     ["passes", "passed", "passing", "done", "completed", "complete", "implemented"];
@@ -210,6 +245,29 @@ impl<'v, 'a> Fields<'v, 'a> {
         lines.filter(|line| !line.is_empty()).collect()
     }
 
+    /// What no other field holds, under the names that the author gave it: texts, lists of them, and whatever else as it is written.
+    pub(super) fn others(&self) -> String {
+        let known: [&[&str]; 8] =
+            [&TITLES, &IDS, &CRITERIA, &STATUS, &FLAGS, &DEPENDENCIES, &COMMANDS, &super::PARTS];
+        let told = |(member, name): (&ObjectProp<'a>, &String)| {
+            if NOT_TOLD.contains(&name.as_str()) || known.iter().any(|names| names.contains(&name.as_str())) {
+                return None;
+            }
+            let lines = self.lines(&[name]);
+            let text = match &member.value {
+                Value::StringLit(text) => text.value.trim().to_owned(),
+                Value::Array(array) if lines.len() == array.elements.len() => lines.join("\n- "),
+                Value::Array(_) | Value::Object(_) => self.piece.document.source(&member.value).to_owned(),
+                _ => return None,
+            };
+            let divider = if matches!(member.value, Value::Array(_)) { ":\n- " } else { ": " };
+            (!text.is_empty() && text.len() <= LONGEST)
+                .then(|| format!("{}{divider}{text}", spaced(member.name.as_str())))
+        };
+        let told: Vec<String> = self.object.properties.iter().zip(&self.names).filter_map(told).collect();
+        told.join("\n\n")
+    }
+
     /// What it waits for, and the line that says so. Beads tells the kind of each.
     pub(super) fn dependencies(&self) -> (Vec<String>, usize) {
         let mut names = Vec::new();
@@ -290,6 +348,23 @@ impl<'v, 'a> Fields<'v, 'a> {
         }
         marks
     }
+}
+
+/// `suggestedTests` and `suggested_tests` as words: `Suggested tests`.
+fn spaced(name: &str) -> String {
+    let mut words = String::new();
+    for c in name.chars() {
+        match c {
+            '_' | '-' => words.push(' '),
+            c if words.is_empty() => words.extend(c.to_uppercase()),
+            c if c.is_uppercase() && !words.ends_with(char::is_uppercase) => {
+                words.push(' ');
+                words.extend(c.to_lowercase());
+            }
+            c => words.push(c),
+        }
+    }
+    words
 }
 
 /// A text, or a number as people also write ids.

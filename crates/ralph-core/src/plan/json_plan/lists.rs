@@ -28,10 +28,11 @@ pub(crate) fn format_of(text: &str) -> Option<Format> {
     if let Ok(Value::Object(line)) = serde_json::from_str(first) {
         let has = |name: &str| line.contains_key(name);
         let is_list = line.keys().any(|name| LISTS.contains(&plain(name).as_str()));
-        if has("id") && (has("issue_type") || has("_type") || (has("title") && has("status"))) {
+        let is_own = has("key") || has("after");
+        if has("id") && (has("issue_type") || has("_type") || (has("title") && has("status") && !is_own)) {
             return Some(Format::Beads);
         }
-        if has("type") && !is_list {
+        if (has("type") || (has("title") && is_own)) && !is_list {
             return Some(Format::Lines);
         }
     }
@@ -82,7 +83,8 @@ pub(super) fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v
     if let Some(array) = arrays(&LISTS).filter(|array| is_list(array)) {
         return vec![plain_list(array)];
     }
-    if let Some(groups) = arrays(&GROUPS) {
+    let grouped = arrays(&GROUPS);
+    if let Some(groups) = grouped {
         let groups = groups.elements.iter().filter_map(Value::as_object).enumerate();
         let found = groups.filter_map(|(at, group)| {
             let array = LISTS.iter().find_map(|name| find(group, name)?.as_array())?;
@@ -106,6 +108,10 @@ pub(super) fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v
             let prefix = if is_tag { name.to_owned() } else { String::new() };
             found.push(List { array, group: Group { prefix, ..Group::default() } });
         }
+    }
+    // Groups that hold no tasks are the tasks.
+    if found.is_empty() {
+        found.extend(grouped.filter(|array| is_list(array) && !array.elements.is_empty()).map(plain_list));
     }
     // The only list needs no name before its tasks'.
     if let [only] = found.as_mut_slice() {

@@ -10,7 +10,7 @@ use crate::plan::tasks_md::Spec;
 use crate::plan::{Draft, checklist};
 
 /// Lines of all the formats, alone or together.
-const LINES: [&str; 52] = [
+const LINES: [&str; 66] = [
     "",
     "",
     "- [ ] 1. a",
@@ -63,6 +63,20 @@ const LINES: [&str; 52] = [
     "### [ ] f",
     "[ ] g",
     "~~[ ] h~~",
+    "\u{a0}- [ ] i",
+    "\u{2013} [ ] j",
+    "\u{2022} [ ] k",
+    "a) [ ] l",
+    "- 1.1 [ ] m",
+    "#### 1.2 [ ] n",
+    "T001 [ ] o",
+    "- - [ ] p",
+    "- > [ ] q",
+    "- [ ](link) r",
+    "-\t[ ]\ts",
+    "<li>[ ] t</li>",
+    "10. [ ] u",
+    "- [/] v",
 ];
 
 fn draft(format: Format, text: &str) -> Option<Draft> {
@@ -105,6 +119,21 @@ proptest! {
         }
         let again = draft.tasks.iter().map(|task| task.name.as_str()).collect::<std::collections::HashSet<_>>();
         prop_assert_eq!(again.len(), draft.tasks.len());
+    }
+
+    #[test]
+    fn imp_08_places_of_another_text_change_nothing_but_marks(
+        one in vec(select(&LINES[..]), 0..12),
+        other in vec(select(&LINES[..]), 0..12),
+        format in select(&[Format::TasksMd, Format::Checklist][..]),
+    ) {
+        let (one, other) = (one.join("\n"), other.join("\n"));
+        let places = Places::of(format, &one).unwrap();
+        let marks: Vec<(&str, bool)> = places.0.keys().map(|name| (name.as_str(), true)).collect();
+        let marked = places.mark(&other, &marks);
+        for (at, (old, new)) in other.bytes().zip(marked.bytes()).enumerate() {
+            prop_assert!(old == new || other[..at].ends_with('[') && other[at + 1..].starts_with(']'), "{at}: {other}");
+        }
     }
 
     #[test]

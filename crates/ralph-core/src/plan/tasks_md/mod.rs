@@ -14,7 +14,7 @@ use self::fields::Fields;
 use self::order::Order;
 use super::command::CanRun;
 use super::outline::{Dialect, Item, Outline, title_of};
-use super::{Draft, DraftTask, Note, Problem};
+use super::{Draft, DraftTask, NO_TASKS, Note, Problem};
 use crate::text::Pattern;
 
 pub use edit::render;
@@ -49,9 +49,8 @@ impl<'a> Spec<'a> {
         let items = &self.outline.items;
         let mut notes = self.outline.notes.clone();
         if items.is_empty() {
-            let expected = "no tasks found, expected lines such as `- [ ] 1.1 Create the module`";
             let hidden = notes.into_iter().map(|note| Problem::new(note.line, note.text));
-            return Err([Problem::new(1, expected)].into_iter().chain(hidden).collect());
+            return Err([Problem::new(1, NO_TASKS)].into_iter().chain(hidden).collect());
         }
         let mut tasks = Vec::with_capacity(items.len());
         let mut order = Order::of(items);

@@ -13,7 +13,7 @@ use crate::store::sql::Statements;
 use crate::store::{Result, StoreError, sources, status};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
-pub(in crate::store) const STEPS: [&str; 27] = [
+pub(in crate::store) const STEPS: [&str; 28] = [
     include_str!("../../../migrations/sqlite/0001_v1.sql"),
     include_str!("../../../migrations/sqlite/0002_plan.sql"),
     include_str!("../../../migrations/sqlite/0003_attempts.sql"),
@@ -40,7 +40,8 @@ pub(in crate::store) const STEPS: [&str; 27] = [
     include_str!("../../../migrations/sqlite/0024_verification.sql"),
     include_str!("../../../migrations/sqlite/0025_protected.sql"),
     include_str!("../../../migrations/sqlite/0026_notes.sql"),
-    include_str!("../../../migrations/sqlite/0027_workers.sql"),
+    include_str!("../../../migrations/sqlite/0027_kept_contents.sql"),
+    include_str!("../../../migrations/sqlite/0028_workers.sql"),
 ];
 
 pub(super) const KNOWN: u32 = STEPS.len() as u32;
@@ -70,9 +71,9 @@ pub(super) fn run(store: &mut Store) -> Result<()> {
         return store.read(use_wal);
     }
     if version > 0 {
-        keep_copy(&store.conn, &store.path, version)?;
+        keep_copy(store.conn(), &store.path, version)?;
     }
-    apply(&mut store.conn).map_err(|error| explain(&store.path, error))?;
+    apply(store.conn_mut()).map_err(|error| explain(&store.path, error))?;
     store.read(settle_parents)?;
     store.read(sources::name_specs)
 }

@@ -16,7 +16,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Transaction, Transactio
 #[cfg(test)]
 pub(super) use migrate::STEPS;
 
-pub use rescue::{Rescued, has_wal, rescued, rescued_since, restore_command, wal_path};
+pub use rescue::{Rescued, has_wal, newest_copy, rescued, rescued_since, restore_command, wal_path};
 
 use super::sql::{Changes, Statements};
 use super::{Result, StoreError};
@@ -108,7 +108,9 @@ impl Patience {
 
 #[derive(Debug)]
 pub struct Store {
-    pub(super) conn: Connection,
+    /// Reached by [`Self::conn`] alone.
+    unchecked: Connection,
+    shared_memory: rescue::SharedMemory,
     path: PathBuf,
     /// The files that were opened; somebody may delete or replace them meanwhile.
     opened: Vec<rescue::Opened>,
@@ -174,13 +176,13 @@ impl Store {
         let conn = Connection::open_with_flags(uri(path), flags)
             .and_then(|conn| conn.busy_timeout(READ_ONLY_TIMEOUT).map(|()| conn))
             .map_err(|error| explain(path, error))?;
-        Ok(Self { conn, path: path.to_owned(), opened: rescue::opened(path), patience: Patience::default() })
+        Ok(Self { opened: rescue::opened(path), ..Self::of(conn, path, Patience::default()) })
     }
 
     fn connect(path: &Path, patience: Patience) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, e))?;
-        let mut store = Self { conn, path: path.to_owned(), opened: Vec::new(), patience };
+        let mut store = Self::of(conn, path, patience);
         store.wait_for_locks()?;
         store.read(|conn| {
             conn.set_prepared_statement_cache_capacity(128);
@@ -193,8 +195,24 @@ impl Store {
         Ok(store)
     }
 
+    fn of(conn: Connection, path: &Path, patience: Patience) -> Self {
+        let shared_memory = rescue::SharedMemory::of(path);
+        Self { unchecked: conn, shared_memory, path: path.to_owned(), opened: Vec::new(), patience }
+    }
+
+    pub(super) fn conn(&self) -> &Connection {
+        self.shared_memory.restore_length();
+        &self.unchecked
+    }
+
+    fn conn_mut(&mut self) -> &mut Connection {
+        self.shared_memory.restore_length();
+        &mut self.unchecked
+    }
+
     fn wait_for_locks(&mut self) -> Result<()> {
-        let set = self.conn.busy_handler(Some(self.patience.handler()));
+        let handler = self.patience.handler();
+        let set = self.conn_mut().busy_handler(Some(handler));
         set.map_err(|error| explain(&self.path, error))
     }
 
@@ -222,7 +240,7 @@ impl Store {
         &self,
         query: impl FnOnce(&Connection) -> std::result::Result<T, E>,
     ) -> Result<T> {
-        query(&self.conn).map_err(|error| explain(&self.path, error))
+        query(self.conn()).map_err(|error| explain(&self.path, error))
     }
 
     /// Runs many small queries as one: they see the same state, and the file is locked once.
@@ -241,17 +259,14 @@ impl Store {
         durability: Durability,
         change: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
-        let path = &self.path;
-        let synchronous = |conn: &Connection, level: &str| {
-            let set = conn.pragma_update(None, "synchronous", level);
-            set.map_err(|error| explain(path, error))
-        };
+        let synchronous =
+            |store: &Self, level: &str| store.read(|conn| conn.pragma_update(None, "synchronous", level));
         if durability == Durability::Power {
-            synchronous(&self.conn, "FULL")?;
+            synchronous(self, "FULL")?;
         }
-        let result = transact(&mut self.conn, change).map_err(|error| explain(path, error));
+        let result = transact(self.conn_mut(), change).map_err(|error| explain(&self.path, error));
         if durability == Durability::Power {
-            synchronous(&self.conn, "NORMAL")?;
+            synchronous(self, "NORMAL")?;
         }
         result
     }
@@ -278,18 +293,23 @@ impl Store {
         written
     }
 
-    /// A write of many rows: they fit into memory; written piece by piece, pages would be written several times over.
+    /// A write of many rows: they fit into memory; written piece by piece, pages would be written several times over. So does
+    /// what each statement needs to be undone, which SQLite would else write to a file, a page for each page that it changes.
     pub(super) fn write_many<T>(&mut self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        self.read(|conn| conn.pragma_update(None, "cache_size", IMPORT_CACHE_KIB))?;
+        let set = |conn: &Connection, cache: i64, temp: &str| {
+            conn.pragma_update(None, "cache_size", cache)?;
+            conn.pragma_update(None, "temp_store", temp)
+        };
+        self.read(|conn| set(conn, IMPORT_CACHE_KIB, "MEMORY"))?;
         let written = self.write(Durability::Power, change);
-        self.read(|conn| conn.pragma_update(None, "cache_size", USUAL_CACHE_KIB))?;
+        self.read(|conn| set(conn, USUAL_CACHE_KIB, "DEFAULT"))?;
         written
     }
 }
 
 impl Statements for Store {
     fn connection(&self) -> &Connection {
-        &self.conn
+        self.conn()
     }
 
     fn explain(&self, error: rusqlite::Error) -> StoreError {

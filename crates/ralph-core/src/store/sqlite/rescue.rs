@@ -3,6 +3,7 @@
 //! A deleted or renamed file stays usable through the open handle, so nothing is lost as long as the process lives. Files
 //! are compared by `stat` only: closing another descriptor of the database would drop the locks SQLite holds on it.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -13,8 +14,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+use rustix::fs::OFlags;
+use tempfile::NamedTempFile;
 
-use super::{Store, explain};
+use super::{Store, explain, migrate};
 use crate::files::{self, Links, private};
 use crate::model::Timestamp;
 use crate::store::{Result, StoreError};
@@ -32,6 +35,8 @@ const MOST_NAMES: u32 = 1000;
 const PARTIAL_AGE: Duration = Duration::from_secs(60);
 /// How the names of copies begin that were made of a deleted or replaced database.
 const RESCUED: &str = "progress.rescued-";
+/// The copy that a run makes from time to time, in case the database is overwritten in place.
+const BACKUP: &str = "progress.backup.db";
 
 /// One file of the database as it was when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +56,39 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     let meta = std::fs::metadata(path).ok()?;
     let is_log = path.as_os_str().as_bytes().ends_with(b"-wal");
     (meta.is_file() && (meta.len() > 0 || is_log)).then(|| (meta.dev(), meta.ino()))
+}
+
+/// The file of SQLite's shared memory, which is an index of the log. It is mapped: to read past the end of one that somebody cut
+/// off would end the process.
+#[derive(Debug)]
+pub(super) struct SharedMemory {
+    path: PathBuf,
+    opened: Cell<Option<((u64, u64), u64)>>,
+}
+
+impl SharedMemory {
+    pub(super) fn of(database: &Path) -> Self {
+        Self { path: with_ending(database, "-shm"), opened: Cell::new(None) }
+    }
+
+    /// Gives a file that was cut off its length again, with zeros alone: SQLite makes the index anew where it finds no header, and
+    /// would believe a header without its pages.
+    pub(super) fn restore_length(&self) {
+        let Ok(meta) = std::fs::metadata(&self.path) else { return };
+        let (id, length) = ((meta.dev(), meta.ino()), meta.len());
+        match self.opened.get() {
+            Some((same, longest)) if same == id && length < longest => {
+                if let Ok(file) = files::open_as(&self.path, Links::Follow, OFlags::WRONLY) {
+                    if file.metadata().is_ok_and(|meta| (meta.dev(), meta.ino()) == id) {
+                        let _ = file.set_len(0).and_then(|()| file.set_len(longest));
+                    }
+                    // Closing it would drop the locks that SQLite holds on this file.
+                    std::mem::forget(file);
+                }
+            }
+            _ => self.opened.set(Some((id, length))),
+        }
+    }
 }
 
 /// The database and SQLite's files beside it.
@@ -110,7 +148,7 @@ impl Store {
         }
         // Folded into the database, the holes would overwrite good pages.
         let _ = self.fold_wal_on_close(false);
-        let _ = self.conn.pragma_update(None, "wal_autocheckpoint", 0);
+        let _ = self.conn().pragma_update(None, "wal_autocheckpoint", 0);
         Err(StoreError::Overwritten { path })
     }
 
@@ -126,6 +164,18 @@ impl Store {
             // That it cannot be read now does not mean that it is damaged.
             _ => Ok(()),
         }
+    }
+
+    /// Replaces the backup by a copy of the present database. One that cannot be read whole makes none, so that the backup of
+    /// before stays.
+    pub fn back_up(&self) -> Result<()> {
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let backup = dir.join(BACKUP);
+        // Not synchronized to the disk: the database itself survives a power cut.
+        let partial = write_copy(self.conn(), dir)?;
+        let persisted = partial.persist(&backup);
+        persisted.map_err(|error| not_writable(&backup, &error.error))?;
+        Ok(())
     }
 
     /// Saves everything into a new file beside the old place, also when the old file is gone.
@@ -145,7 +195,7 @@ impl Store {
         let time = stamp(now);
         let first = std::iter::once(format!("{prefix}{time}.db"));
         let more = (2..=MOST_NAMES).map(|n| format!("{prefix}{time}-{n}.db"));
-        let copied = copy(&self.conn, dir, first.chain(more).map(OsString::from))?;
+        let copied = copy(self.conn(), dir, first.chain(more).map(OsString::from))?;
         copied.ok_or_else(|| StoreError::NotWritable {
             path: dir.to_owned(),
             why: "too many copies exist".to_owned(),
@@ -222,6 +272,15 @@ pub fn rescued(database: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The newest copy of the database: what was rescued of it, or the backup that runs make.
+pub fn newest_copy(database: &Path) -> Option<PathBuf> {
+    let modified = |path: &PathBuf| path.metadata().and_then(|meta| meta.modified()).ok();
+    let backup = database.with_file_name(BACKUP);
+    let has_backup = backup.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0);
+    let copies = rescued(database).into_iter().chain(has_backup.then_some(backup));
+    copies.max_by_key(modified)
+}
+
 /// A copy that was saved after the present database was made: this database is not the one that was lost.
 pub fn rescued_since(database: &Path) -> Option<PathBuf> {
     let born = |path: &Path| path.metadata().and_then(|meta| meta.created()).ok();
@@ -291,26 +350,40 @@ pub(super) fn copy(
     dir: &Path,
     names: impl Iterator<Item = OsString>,
 ) -> Result<Option<PathBuf>> {
-    let not_writable = |why: String| StoreError::NotWritable { path: dir.to_owned(), why };
+    let mut partial = write_copy(conn, dir)?;
+    partial.as_file().sync_all().map_err(|error| not_writable(dir, &error))?;
+    for name in names {
+        let path = dir.join(name);
+        match partial.persist_noclobber(&path) {
+            Ok(_) => return Ok(Some(path)),
+            Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => partial = taken.file,
+            Err(error) => return Err(not_writable(dir, &error.error)),
+        }
+    }
+    Ok(None)
+}
+
+/// A copy that has no name yet.
+fn write_copy(conn: &Connection, dir: &Path) -> Result<NamedTempFile> {
+    // An emptied file is a database too, for SQLite.
+    if migrate::version(conn)? == 0 {
+        let path = PathBuf::from(conn.path().unwrap_or_default());
+        return Err(StoreError::Damaged { path, why: "it is empty".to_owned() });
+    }
     remove_partial_copies(dir);
     // SQLite fills an empty file as it makes a new one.
-    let mut partial = tempfile::NamedTempFile::new_in(dir).map_err(|e| not_writable(e.to_string()))?;
+    let partial = NamedTempFile::new_in(dir).map_err(|error| not_writable(dir, &error))?;
     // A partial copy that nobody has locked was left by a process that was killed.
     let _ = partial.as_file().try_lock();
     // As bytes: a path need not be Unicode.
     let target = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
     conn.execute("VACUUM INTO ?1", [target])
         .map_err(|e| explain(Path::new(conn.path().unwrap_or_default()), e))?;
-    partial.as_file().sync_all().map_err(|e| not_writable(e.to_string()))?;
-    for name in names {
-        let path = dir.join(name);
-        match partial.persist_noclobber(&path) {
-            Ok(_) => return Ok(Some(path)),
-            Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => partial = taken.file,
-            Err(error) => return Err(not_writable(error.to_string())),
-        }
-    }
-    Ok(None)
+    Ok(partial)
+}
+
+fn not_writable(path: &Path, why: &std::io::Error) -> StoreError {
+    StoreError::NotWritable { path: path.to_owned(), why: why.to_string() }
 }
 
 /// Deletes what killed processes left of copies; whatever cannot be deleted only takes room.

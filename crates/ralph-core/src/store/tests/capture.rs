@@ -132,14 +132,14 @@ fn sch_07_deleting_a_task_that_has_run_keeps_its_learnings() {
     f.store.delete_task(&id, Children::Refuse, NOW).unwrap();
     let count = |table: &str| -> i64 {
         let sql = format!("SELECT count(*) FROM {table}");
-        f.store.conn.query_row(&sql, [], |row| row.get(0)).unwrap()
+        f.store.conn().query_row(&sql, [], |row| row.get(0)).unwrap()
     };
     for table in ["tasks", "iteration_outcomes", "failure_reports", "strategy_metrics"] {
         assert_eq!(count(table), 0, "{table}");
     }
     let (n, unlinked): (i64, bool) = f
         .store
-        .conn
+        .conn()
         .query_row("SELECT count(*), max(task_id) IS NULL FROM learnings", [], |r| Ok((r.get(0)?, r.get(1)?)))
         .unwrap();
     assert_eq!((n, unlinked), (1, true));
@@ -152,14 +152,15 @@ fn sch_02_08_the_database_itself_keeps_its_rules() {
     let id = f.task("a", &[]);
     let insert = "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms,
                   outcome, ordinal, counted) VALUES (?1, 1, 'm', 'x', 1, ?2, 1, 1)";
-    assert!(f.store.conn.execute(insert, params![id.as_str(), "perhaps"]).is_err());
-    f.store.conn.execute(insert, params![id.as_str(), "failed"]).unwrap();
+    assert!(f.store.conn().execute(insert, params![id.as_str(), "perhaps"]).is_err());
+    f.store.conn().execute(insert, params![id.as_str(), "failed"]).unwrap();
     let report = "INSERT INTO failure_reports (task_id, attempt_number, what_was_tried, why_it_failed,
                   created_at) VALUES (?1, ?2, '', '', 'x')";
-    assert!(f.store.conn.execute(report, params![id.as_str(), 2]).is_err());
-    f.store.conn.execute(report, params![id.as_str(), 1]).unwrap();
-    f.store.conn.execute("DELETE FROM iteration_outcomes", []).unwrap();
-    let left: i64 = f.store.conn.query_row("SELECT count(*) FROM failure_reports", [], |r| r.get(0)).unwrap();
+    assert!(f.store.conn().execute(report, params![id.as_str(), 2]).is_err());
+    f.store.conn().execute(report, params![id.as_str(), 1]).unwrap();
+    f.store.conn().execute("DELETE FROM iteration_outcomes", []).unwrap();
+    let left: i64 =
+        f.store.conn().query_row("SELECT count(*) FROM failure_reports", [], |r| r.get(0)).unwrap();
     assert_eq!(left, 0);
 }
 

@@ -182,7 +182,7 @@ fn attempts_under_way_elsewhere_in_the_chain_count_as_used() {
     let root = f.task("root", &[&one, &other]);
     for fix in [&one, &other] {
         f.store
-            .conn
+            .conn()
             .execute(
                 "INSERT INTO fixes (task_id, original_id, root_id, depth) VALUES (?1, ?2, ?2, 1)",
                 [fix.as_str(), root.as_str()],

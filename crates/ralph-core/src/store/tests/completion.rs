@@ -53,7 +53,7 @@ fn learnings_and_runs_have_names_too() {
     let mut fixture = Fixture::new();
     fixture
         .store
-        .conn
+        .conn()
         .execute_batch(
             "INSERT INTO learnings (id, category, content, relevance_tags, created_at)
              VALUES ('l-1', 'c', 'old\u{1b}[2J one', '[]', '2026-01-01'), ('l-2', 'c', 'new', '[]', '2026-01-02'),

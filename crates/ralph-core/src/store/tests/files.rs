@@ -7,7 +7,7 @@ use std::process::Command;
 use super::{Fixture, NOW};
 use crate::model::NewTask;
 use crate::store::Store;
-use crate::store::{StoreError, rescued, restore_command};
+use crate::store::{StoreError, newest_copy, rescued, restore_command};
 
 const FILES: [&str; 3] = ["progress.db", "progress.db-wal", "progress.db-shm"];
 
@@ -150,6 +150,43 @@ fn a_database_that_was_written_over_is_noticed() {
         f.store.check_in_place().unwrap();
         assert!(matches!(f.store.check_all(), Err(StoreError::Overwritten { .. })), "{at}");
     }
+}
+
+#[test]
+fn an_index_of_the_log_that_was_cut_off_is_made_anew() {
+    let mut f = Fixture::new();
+    let index = f.dir.path().join("progress.db-shm");
+    let other = Store::open(&f.dir.path().join("progress.db")).unwrap();
+    for length in [0, 1, 4096, 32_767] {
+        f.task(&"long ".repeat(20_000), &[]);
+        fs::File::options().write(true).open(&index).unwrap().set_len(length).unwrap();
+        f.task("After", &[]);
+        f.store.check_all().unwrap();
+        assert_eq!(f.store.counts().unwrap(), other.counts().unwrap(), "{length}");
+        fs::File::options().write(true).open(&index).unwrap().set_len(length).unwrap();
+        assert_eq!(f.store.counts().unwrap(), other.counts().unwrap(), "{length}");
+    }
+    assert_eq!(f.store.counts().unwrap().total, 8);
+}
+
+#[test]
+fn a_backup_is_replaced_by_a_newer_one_and_not_by_a_damaged_one() {
+    use std::os::unix::fs::FileExt;
+    let mut f = Fixture::new();
+    let path = f.dir.path().join("progress.db");
+    assert_eq!(newest_copy(&path), None);
+    f.task("First", &[]);
+    f.store.back_up().unwrap();
+    f.task("Second", &[]);
+    f.store.back_up().unwrap();
+    let backup = newest_copy(&path).unwrap();
+    assert_eq!(titles(&backup), ["First", "Second"]);
+    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.write_all_at(&[0xa5; 100 * 4096], 4096).unwrap();
+    assert!(Store::open_again(&path).and_then(|damaged| damaged.back_up()).is_err());
+    assert_eq!(titles(&backup), ["First", "Second"]);
+    assert_eq!(fs::read_dir(f.dir.path()).unwrap().count(), 4, "no part of a copy is left");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn columns(conn: &Connection, table: &str) -> HashMap<String, (bool, Option<Stri
 
 fn check(table: &str, key: &[&str], required: &[&str], optional: &[&str]) {
     let f = Fixture::new();
-    let columns = columns(&f.store.conn, table);
+    let columns = columns(f.store.conn(), table);
     let place = |name: &str| columns.get(name).map(|(_, _, place)| *place);
     for (n, name) in key.iter().enumerate() {
         assert_eq!(place(name), Some(n as i64 + 1), "{table}.{name}");
@@ -71,7 +71,7 @@ fn sch_06_the_columns_of_strategy_metrics() {
         &["last_attempt_at", "last_success_at", "difficulty_estimate", "suggested_model"],
     );
     let f = Fixture::new();
-    let columns = columns(&f.store.conn, "strategy_metrics");
+    let columns = columns(f.store.conn(), "strategy_metrics");
     for name in counters {
         assert_eq!(columns[name].1.as_deref(), Some("0"), "{name}");
     }
@@ -90,7 +90,7 @@ fn sch_10_the_further_columns_of_attempts_reports_learnings_and_runs() {
         ("learnings", "shown helpful harmful last_used_at pinned source"),
         ("runs", "id started_at ended_at outcome settings"),
     ] {
-        let columns = columns(&f.store.conn, table);
+        let columns = columns(f.store.conn(), table);
         for name in names.split_whitespace() {
             assert!(columns.contains_key(name), "{table}.{name}");
         }
@@ -103,7 +103,7 @@ fn sch_02_an_attempt_can_be_added_with_the_columns_of_the_contract_alone() {
     let id = f.task("a", &[]);
     for number in [1, 2] {
         f.store
-            .conn
+            .conn()
             .execute(
                 "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms, outcome)
                  VALUES (?1, ?2, 'm', '2026-01-01T00:00:00Z', 1, 'failed')",
@@ -126,7 +126,7 @@ fn counting_tasks_and_reading_events_scan_no_large_table() {
             "SCAN run_events",
         ),
     ] {
-        let mut query = f.store.conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut query = f.store.conn().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let steps = query.query_map([], |row| row.get::<_, String>(3)).unwrap();
         let steps: Vec<String> = steps.map(Result::unwrap).collect();
         assert!(!steps.iter().any(|step| step == large), "{steps:?}");

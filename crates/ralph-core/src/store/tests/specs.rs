@@ -229,7 +229,7 @@ fn sch_12_a_file_of_the_version_before_keeps_its_keys() {
     for name in ["1.1", "1.1.1", "US-1", "hand", "t-000005"] {
         f.store.task(name).unwrap();
     }
-    assert_eq!(counts(&f.store.conn), before);
+    assert_eq!(counts(f.store.conn()), before);
     assert_eq!(f.due("specs/auth/tasks.md"), ["1.1"]);
     // Triggers and links go on.
     let id = |name: &str| TaskId::from_stored(name);

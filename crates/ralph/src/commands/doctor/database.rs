@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ralph_core::store::{Store, StoreError, rescued, rescued_since, restore_command, wal_path};
+use ralph_core::store::{Store, StoreError, newest_copy, rescued_since, restore_command, wal_path};
 
 use super::Finding;
 use super::permissions::make_writable;
@@ -40,14 +40,14 @@ pub fn inspect(path: &Path) -> (Vec<Finding>, Option<Store>) {
 }
 
 fn missing(path: &Path) -> Finding {
-    match rescued(path).last() {
+    match newest_copy(path) {
         None => {
             let fix = "ralph task add TITLE, or ralph import PATH";
             Finding::warning("database", "no database yet", fix)
         }
         Some(copy) => {
             let message = format!("the database is missing; a copy was saved as {}", copy.display());
-            Finding::error("database", message, restore_command(copy, path, now()))
+            Finding::error("database", message, restore_command(&copy, path, now()))
         }
     }
 }
@@ -93,6 +93,9 @@ pub fn broken(error: &StoreError, path: &Path) -> Finding {
 
 /// A damaged file cannot be repaired; its log must not be applied to another file.
 pub fn restore_fix(path: &Path) -> String {
+    if let Some(copy) = newest_copy(path) {
+        return restore_command(&copy, path, now());
+    }
     let file = shell_path(path);
     let away = format!("move {file} away, with its -wal and -shm files");
     match copies_beside(path).into_iter().max_by_key(|(_, version)| *version) {

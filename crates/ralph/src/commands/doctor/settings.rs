@@ -50,6 +50,8 @@ fn fix(message: &str, project: &Project, environment: impl Iterator<Item = (OsSt
 pub fn findings(settings: &Settings, file: &Path) -> Vec<Finding> {
     let mut findings = vec![summary(settings, file)];
     findings.extend(secrets(settings, file));
+    let old_names = settings.old_names().into_iter();
+    findings.extend(old_names.map(|(what, fix)| Finding::warning("settings", what, fix)));
     if settings.notify.webhook.as_ref().is_some_and(|url| !is_url(&url.0)) {
         // The value is not shown: it may be a secret in the wrong place.
         let message = "[notify] webhook is not a valid URL: no notification is sent to it";

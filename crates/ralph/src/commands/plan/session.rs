@@ -1,6 +1,6 @@
 //! The rounds with an agent that makes a plan: asked, checked, and asked again with what the check found.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use ralph_core::gate::{self, Gate, GateResult};
 use ralph_core::host::ThisHost;
 use ralph_core::model::{GateOutcome, Outcome, RunId};
 use ralph_core::plan::import;
-use ralph_core::plan::review::{Finding, GateNow, Severity, check, plan_in};
+use ralph_core::plan::review::{Finding, GateNow, PlanContext, Severity, check, plan_in};
 use ralph_core::plan::{Draft, DraftTask, Format};
 use ralph_core::store::Scope;
 use ralph_core::text::{mask_secrets, one_line};
@@ -29,8 +29,6 @@ use crate::{input, interrupts, output};
 
 /// How often a plan goes back to the agent before Ralph gives up.
 const ROUNDS: u32 = 3;
-/// How long a gate may take to show that it fails now.
-const GATE_TIME: Duration = Duration::from_secs(60);
 /// Where a plan is kept that did not pass.
 const REJECTED: &str = "rejected-plan.md";
 
@@ -71,6 +69,8 @@ pub(super) struct Session {
     budget_usd: Option<f64>,
     pub(super) spent_usd: f64,
     pub(super) estimated: bool,
+    /// Whether a session did not tell what it cost.
+    pub(super) cost_unknown: bool,
     pub(super) round: u32,
     quiet: bool,
 }
@@ -105,6 +105,7 @@ impl Session {
             budget_usd,
             spent_usd: 0.0,
             estimated: false,
+            cost_unknown: false,
             round: 0,
             quiet: args.json,
             crew,
@@ -228,9 +229,12 @@ impl Session {
         let mut silent = |_: &Activity| {};
         let shown: &mut dyn FnMut(&Activity) = if self.quiet { &mut silent } else { &mut on_activity };
         let answer = planner.ask(rules, request, self.round, rest, shown)?;
-        if let Some(cost) = answer.cost {
-            self.spent_usd += cost.usd;
-            self.estimated |= cost.estimated;
+        match answer.cost {
+            Some(cost) => {
+                self.spent_usd += cost.usd;
+                self.estimated |= cost.estimated;
+            }
+            None => self.cost_unknown = true,
         }
         if let Some(undone) = &answer.undone {
             output::note(format_args!("warning: {undone}"));
@@ -262,12 +266,24 @@ impl Session {
                 return Ok(Made { text, draft: Draft::default(), findings: Vec::new(), unreadable });
             }
         };
+        // A plan that is made now gives each task a gate of its own.
+        let findings = self.findings(&draft, root, None, Some(&self.goal))?;
+        Ok(Made { text, draft, findings, unreadable: Vec::new() })
+    }
+
+    /// What is wrong with a plan, after its gates ran where they are wanted.
+    pub(super) fn findings(
+        &self,
+        draft: &Draft,
+        root: &Path,
+        default_gate: Option<&str>,
+        goal: Option<&str>,
+    ) -> Result<Vec<Finding>, CommandError> {
         let gates = match self.run_gates {
-            true => run_gates(&draft.tasks, root, &self.run_settings, &self.interrupt)?,
+            true => run_gates(draft, root, default_gate, &self.run_settings, &self.interrupt)?,
             false => HashMap::new(),
         };
-        let findings = check(&draft, &gates, Some(&self.goal));
-        Ok(Made { text, draft, findings, unreadable: Vec::new() })
+        Ok(check(draft, &PlanContext { gates, default_gate, goal, root }))
     }
 
     /// Lets the agent ask about the goal, and adds the answers to it.
@@ -298,17 +314,20 @@ pub fn limits(settings: &Settings) -> (Option<String>, Option<f64>) {
 }
 
 /// Runs each gate once on the tree as it is.
-pub(super) fn run_gates(
-    tasks: &[DraftTask],
+fn run_gates(
+    draft: &Draft,
     root: &Path,
+    default_gate: Option<&str>,
     settings: &RunSettings,
     interrupt: &Interrupt,
 ) -> Result<HashMap<String, GateNow>, CommandError> {
     let mut seen = HashMap::new();
-    let gates: Vec<(&str, &DraftTask)> = tasks
+    let parents: HashSet<&str> = draft.tasks.iter().filter_map(|task| task.parent.as_deref()).collect();
+    let gates: Vec<(&str, &DraftTask)> = draft
+        .tasks
         .iter()
-        .filter(|task| !task.done && !task.skipped)
-        .filter_map(|task| Some((task.verify.as_deref()?, task)))
+        .filter(|task| !task.done && !task.skipped && !parents.contains(task.name.as_str()))
+        .filter_map(|task| Some((task.verify.as_deref().or(default_gate)?, task)))
         .collect();
     let mut progress = Progress::new(gates.len());
     for (at, (command, task)) in gates.iter().enumerate() {
@@ -319,8 +338,11 @@ pub(super) fn run_gates(
         let gate = Gate {
             command,
             dir: root,
-            env: Vec::new(),
-            timeout: GATE_TIME.min(settings.gate.timeout),
+            env: vec![
+                ("RALPH_TASK_KEY".into(), task.name.clone().into()),
+                ("RALPH_PROJECT".into(), root.into()),
+            ],
+            timeout: settings.gate.baseline_timeout.min(settings.gate.timeout),
             grace: settings.grace,
             rerun: 0,
             rerun_below: Duration::ZERO,

@@ -177,7 +177,8 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     let mut settings = workspace.settings()?;
     // Flags hold for this run only: what changed is told all the same.
-    let notices = crate::settings::notices(&settings, workspace.store.defaults_revision()?);
+    let mut notices = crate::settings::notices(&settings, workspace.store.defaults_revision()?);
+    notices.extend(settings.old_names().into_iter().map(|(what, fix)| format!("{what}: {fix}")));
     apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;
     if let Some(model) = args.model.as_deref().or(settings.run.model.as_deref()) {

@@ -101,7 +101,7 @@ pub(super) fn dry_run(
         });
         rows.push(json!({
             "task_id": task.id, "key": task.key, "spec": task.spec, "title": task.title, "attempt": attempt, "agent": agent.name(),
-            "model": choice.model, "rationale": choice.rationale, "ask_human": decision.ask_human,
+            "model": choice.model, "rationale": choice.rationale, "block_reason": decision.ask_human, "ask_human": decision.ask_human,
         }));
     }
     if lines.is_empty() {

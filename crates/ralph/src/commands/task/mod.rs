@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::agent::adopt_orphans;
-use ralph_core::decide::of_gates;
+use ralph_core::decide::{compared, of_gates};
 use ralph_core::engine::TaskGate;
 use ralph_core::gate::{self, Gate, GateResult};
 use ralph_core::model::{
@@ -253,16 +253,13 @@ fn show(facts: &TaskFacts) {
     ] {
         fields.extend(text.as_ref().map(|text| (label, one_line(text, most))));
     }
-    let verification = task.verification.iter();
-    let reviews = verification.filter_map(|it| it.review.as_ref());
-    fields.extend(reviews.map(|review| ("review", format!("{} by {}", review.verdict, review.agent))));
     let (attempts, failures) = (task.attempts, task.consecutive_failures);
     fields.push(("attempts", format!("{attempts} ({failures} failed in a row)")));
     let history: Vec<Attempt> = facts.history.iter().map(|attempt| attempt.record.clone()).collect();
     if let Some(verification) = &task.verification {
         let done = history.iter().rfind(|attempt| attempt.outcome == Outcome::Done);
         let commit = done.and_then(Attempt::commit);
-        fields.extend(format::evidence(verification, commit).into_iter().map(|line| ("rests on", line)));
+        fields.extend(format::evidence(verification, commit).into_iter().map(|line| ("evidence", line)));
     }
     let notes = facts.notes.iter();
     fields.extend(
@@ -292,12 +289,17 @@ fn run_gates(workspace: &Workspace, task: &Task) -> Result<Verification, Command
     }
     adopt_orphans();
     let interrupt = interrupts::listen()?;
-    let mut passed = Vec::new();
+    let mut ran = Vec::new();
+    let key = task.key.as_ref().map_or("", |key| key.as_str());
     for TaskGate { of, command } in due {
         let gate = Gate {
             command: &command,
             dir: workspace.project.root(),
-            env: Vec::new(),
+            env: vec![
+                ("RALPH_TASK_ID".into(), task.id.as_str().into()),
+                ("RALPH_TASK_KEY".into(), key.into()),
+                ("RALPH_PROJECT".into(), workspace.project.root().into()),
+            ],
             timeout: gates.timeout,
             grace: *settings.run.grace,
             rerun: gates.rerun,
@@ -308,18 +310,25 @@ fn run_gates(workspace: &Workspace, task: &Task) -> Result<Verification, Command
         let result = gate::run(&gate, None, &interrupt, &mut |_| {})
             .map_err(|e| CommandError::environment(e.to_string()))?;
         match result {
-            GateResult::Ran(record) if record.passed() => {
-                let baseline = workspace.store.task_baseline(&task.id, &command)?.unwrap_or_default();
-                passed.push(GateRecord { of, baseline, ..record });
+            GateResult::Ran(record) => {
+                let baseline = workspace.store.task_baseline(&task.id, &command)?;
+                let record = compared(GateRecord { of, ..record }, baseline.as_ref());
+                if !record.passed() && !record.excused {
+                    return Err(not_passed(task, record));
+                }
+                ran.push(record);
             }
-            GateResult::Ran(record) => return Err(not_passed(task, record)),
             GateResult::NotStarted(why) => return Err(CommandError::environment(why)),
             GateResult::Interrupted => {
                 return Err(CommandError::environment("interrupted while the gate was running"));
             }
         }
     }
-    Ok(of_gates(true, passed.iter()))
+    match ran.iter().any(GateRecord::passed) {
+        true => Ok(of_gates(true, ran.iter())),
+        // Only the project's gate ran, and it fails as it did before the task: that verifies nothing.
+        false => Err(not_passed(task, ran.swap_remove(0))),
+    }
 }
 
 fn not_passed(task: &Task, record: GateRecord) -> CommandError {

@@ -64,7 +64,7 @@ fn imp_02_a_key_that_is_used_again_gets_a_number() {
 
 #[test]
 fn imp_07_a_file_without_tasks() {
-    let expected = "no tasks found, expected lines such as `- [ ] 1.1 Create the module`";
+    let expected = crate::plan::NO_TASKS;
     for text in ["", "\u{feff}", "# a\n- b\n"] {
         let problem = Problem { line: 1, expected: expected.to_owned() };
         assert_eq!(try_draft(text).unwrap_err(), [problem], "{text}");

@@ -45,7 +45,7 @@ fn sch_09_what_a_deleted_learning_had_superseded_is_active_again() {
     let edit = LearningEdit { content: Some("tokenizer".into()), ..LearningEdit::default() };
     let mut random = f.random();
     let new = f.store.edit_learning(&old, &edit, NOW, &mut random).unwrap();
-    f.store.conn.execute("DELETE FROM learnings WHERE id = ?1", [new.as_str()]).unwrap();
+    f.store.conn().execute("DELETE FROM learnings WHERE id = ?1", [new.as_str()]).unwrap();
     let path = f.dir.path().join("progress.db");
     f.store = Store::open(&path).unwrap();
     let left = f.learned(&old);

@@ -69,6 +69,6 @@ fn a_parents_own_gate_says_nothing_about_agents() {
         capture.next = TaskNext::Pending;
     });
     let rates: String =
-        f.store.conn.query_row("SELECT base_rates FROM totals", [], |row| row.get(0)).unwrap();
+        f.store.conn().query_row("SELECT base_rates FROM totals", [], |row| row.get(0)).unwrap();
     assert_eq!(rates, "[[0,0],[0,0],[0,0],[0,0]]");
 }

@@ -40,7 +40,7 @@ fn rows_that_another_program_wrote_are_found_and_those_it_removed_are_not() {
     let mut f = Fixture::new();
     f.learn("the tokenizer drops commas", &["tokenizer"]);
     f.store
-        .conn
+        .conn()
         .execute_batch(
             "INSERT INTO learnings (id, category, content, relevance_tags, created_at)
              VALUES ('l-by-hand', 'other', 'sockets need a timeout', '[\"socket\"]', '2023-11-14T00:00:00Z');
@@ -53,7 +53,7 @@ fn rows_that_another_program_wrote_are_found_and_those_it_removed_are_not() {
     assert!(f.found("tokenizer").is_empty());
     let terms: Vec<String> = f
         .store
-        .conn
+        .conn()
         .prepare("SELECT term FROM learning_terms ORDER BY term")
         .unwrap()
         .query_map([], |row| row.get(0))
@@ -67,7 +67,7 @@ fn rows_that_another_program_wrote_are_found_and_those_it_removed_are_not() {
 fn odd_values_of_another_program_are_survived() {
     let mut f = Fixture::new();
     f.store
-        .conn
+        .conn()
         .execute_batch(
             "INSERT INTO learnings (id, category, content, relevance_tags, created_at, helpful, harmful, shown,
                  expected, pinned, last_used_at)
@@ -82,7 +82,7 @@ fn odd_values_of_another_program_are_survived() {
     assert!(odd.pinned && odd.tags.is_empty());
     assert_eq!(tidy(&mut f), Upkeep::default(), "it is pinned");
     f.store
-        .conn
+        .conn()
         .execute_batch(
             "UPDATE learnings SET helpful = 1e19, shown = 9223372036854775807, judged = 9223372036854775807;
              INSERT INTO learnings (id, category, content, relevance_tags, created_at, expected)
@@ -122,7 +122,7 @@ fn times_of_another_program_are_understood() {
     let mut f = Fixture::new();
     for (n, time) in ["2023-01-02 03:04:05", "2023-01-02T03:04:05", "2023-01-02"].iter().enumerate() {
         f.store
-            .conn
+            .conn()
             .execute(
                 "INSERT INTO learnings (id, category, content, relevance_tags, created_at)
                  VALUES (?1, 'other', ?2, '[]', ?3)",

@@ -9,7 +9,7 @@ fn life_03_above_200_near_duplicates_are_merged_and_restore_undoes_it() {
     let a = import_one(&mut f, "first", LONG, &["cache", "build"], 3);
     let b = import_one(&mut f, "second", &format!("{LONG}."), &["Cache", "tests"], 2);
     f.store
-        .conn
+        .conn()
         .execute_batch(
             "UPDATE learnings SET shown = 4, helpful = 3, harmful = 1 WHERE id = 'first';
              UPDATE learnings SET shown = 5, helpful = 2, harmful = 2 WHERE id = 'second';",
@@ -49,7 +49,7 @@ fn life_04_old_and_unused_learnings_are_archived() {
     import_one(&mut f, "pinned", "delta", &[], 400);
     f.store.pin_learning(&LearningId::from_stored("pinned"), true).unwrap();
     f.store
-        .conn
+        .conn()
         .execute("UPDATE learnings SET last_used_at = ?1 WHERE id = 'used'", [days_ago(29).to_string()])
         .unwrap();
     assert_eq!(tidy(&mut f).pruned, std::slice::from_ref(&stale));
@@ -84,7 +84,7 @@ fn life_03_a_merge_keeps_a_persons_words() {
     let own = insight(LONG, &["t"]);
     f.store.add_learning(&own, Source::Human, days_ago(9), &mut random).unwrap();
     let agents = f.learn(&format!("{LONG}!"), &["t"]);
-    f.store.conn.execute("UPDATE learnings SET helpful = 9 WHERE id = ?1", [agents.as_str()]).unwrap();
+    f.store.conn().execute("UPDATE learnings SET helpful = 9 WHERE id = ?1", [agents.as_str()]).unwrap();
     merge_all(&mut f.store, &mut random).unwrap();
     let active = f.active();
     assert_eq!((active.len(), active[0].content.as_str()), (1, LONG));
