@@ -23,6 +23,7 @@ const NAP: Duration = Duration::from_millis(10);
 const NAMED: usize = 5;
 
 /// What came of an attempt to land.
+#[expect(clippy::large_enum_variant, reason = "there is one per attempt")]
 enum Landed {
     /// The branch is at this commit; none where there was nothing to land.
     At(Option<String>),

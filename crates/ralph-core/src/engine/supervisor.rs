@@ -2,7 +2,7 @@
 //! must hold over all of them (limits, budgets, the breaker, pauses, usage limits) is in the store, which each asks for itself.
 
 use std::ffi::OsString;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::agents_md_sync::WrittenBy;
@@ -37,7 +37,7 @@ struct Member {
 }
 
 enum News {
-    Event(RunEvent),
+    Event(Box<RunEvent>),
     Ended(WorkerEnd),
     /// Its output has ended, and so has it.
     Closed,
@@ -70,7 +70,7 @@ impl<'j> Crew<'j> {
             let news = match line {
                 None => News::Closed,
                 Some(line) => match serde_json::from_slice(line) {
-                    Ok(WorkerMessage::Event(event)) => News::Event(*event),
+                    Ok(WorkerMessage::Event(event)) => News::Event(event),
                     Ok(WorkerMessage::Ended(end)) => News::Ended(end),
                     // Not ours: a library that prints.
                     Err(_) => return,
@@ -163,10 +163,7 @@ impl Run<'_> {
 
     /// Waits for news for a moment, and sees to whatever is due.
     fn look_after(&mut self, crew: &mut Crew<'_>) -> Result {
-        let mut news = match crew.news.recv_timeout(LOOK) {
-            Ok(news) => Some(news),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        };
+        let mut news = crew.news.recv_timeout(LOOK).ok();
         while let Some((place, what)) = news {
             self.hear(crew, place, what)?;
             news = crew.news.try_recv().ok();

@@ -13,7 +13,7 @@ use crate::agent::{
     run_below,
 };
 use crate::event::{EventKind, TaskRef};
-use crate::files::{Links, digest, open};
+use crate::files::{Links, create_anew, digest, open};
 use crate::git::{Git, GitError, GitLimits, Snapshot, Weight};
 use crate::host::{Host, Liveness};
 use crate::model::{Task, Timestamp};
@@ -504,7 +504,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
         std::fs::create_dir_all(dir)?;
     }
     let mode = file.metadata()?.permissions();
-    let mut copied = std::fs::File::create(to)?;
+    let mut copied = create_anew(to)?;
     std::io::copy(&mut file, &mut copied)?;
     copied.set_permissions(mode)
 }

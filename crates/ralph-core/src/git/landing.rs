@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(repo.head(), one);
         let git = repo.open();
         assert!(git.difference_between(&base, &two, &["a.txt".into()]).unwrap().contains("+2"));
-        assert_eq!(git.commits_touching(&base, &one, &["a.txt".into()]).unwrap(), [one.clone()]);
+        assert_eq!(git.commits_touching(&base, &one, &["a.txt".into()]).unwrap(), std::slice::from_ref(&one));
         assert!(!git.advance("main", &base, &two).unwrap());
     }
 

@@ -96,7 +96,7 @@ fn conflicts(workspace: &Workspace, run: Option<&RunId>) -> Result<Vec<Conflicts
             }
         }
     }
-    all.sort_by(|a, b| b.times.cmp(&a.times));
+    all.sort_by_key(|of| std::cmp::Reverse(of.times));
     Ok(all)
 }
 

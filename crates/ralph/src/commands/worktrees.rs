@@ -112,7 +112,8 @@ fn trees(workspace: &Workspace) -> Result<(Option<Git>, Vec<Tree>), CommandError
     for known in git.trees().map_err(failed)? {
         let is_below = known.path.starts_with(&all);
         let own = Git::discover(&known.path).filter(|_| !known.is_gone);
-        if !is_below && !own.as_ref().is_some_and(|own| own.project_root().as_deref() == Some(root)) {
+        let is_others = own.as_ref().is_none_or(|own| own.project_root().as_deref() != Some(root));
+        if !is_below && is_others {
             continue;
         }
         let path = known.path.display().to_string();
