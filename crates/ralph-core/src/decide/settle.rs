@@ -21,6 +21,8 @@ pub struct Policy {
     pub escalate_always: u32,
     /// Every so many lost attempts in a row, one counts.
     pub lost_counts_every: u32,
+    /// So many attempts in a row that do not go together with what others landed do not count.
+    pub free_landing_failures: u32,
 }
 
 impl Default for Policy {
@@ -32,6 +34,7 @@ impl Default for Policy {
             escalate_after: 2,
             escalate_always: 3,
             lost_counts_every: 3,
+            free_landing_failures: 2,
         }
     }
 }
@@ -121,19 +124,27 @@ pub fn settle(
     policy: &Policy,
 ) -> Settled {
     let mut metrics = before.metrics.clone();
-    let lost = verdict.error_type == Some(ErrorType::Lost);
-    let counted = match lost {
-        true => {
+    let class = verdict.error_type.as_ref().map(ErrorType::class);
+    let (lost, landing) = (class == Some(FailureClass::Lost), class == Some(FailureClass::Landing));
+    let counted = match verdict.outcome == Outcome::Error {
+        true if lost => {
             metrics.lost_in_a_row += 1;
             policy.counts_lost(metrics.lost_in_a_row)
         }
-        false => verdict.counts(),
+        true if landing => {
+            metrics.landing_failures += 1;
+            metrics.landing_failures > policy.free_landing_failures
+        }
+        _ => verdict.counts(),
     };
     if !counted {
         return uncounted(verdict, circumstances, metrics);
     }
     if !lost {
         metrics.lost_in_a_row = 0;
+    }
+    if !landing {
+        metrics.landing_failures = 0;
     }
     metrics.next_model = circumstances.next_model.map(str::to_owned);
     metrics.difficulty = circumstances.difficulty.or(metrics.difficulty);

@@ -28,7 +28,7 @@ use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
 use crate::model::{Attempt, ErrorType, FailureClass, Outcome, Task};
-use crate::store::{Author, Claimed, UnfinishedAttempt};
+use crate::store::{Author, Claimed, Stage, UnfinishedAttempt};
 
 /// An attempt that can be made.
 pub(super) struct Ready {
@@ -81,6 +81,7 @@ impl Run<'_> {
         let task = &claimed.task;
         let run = &mut self.context;
         self.tree.go_to_own_branch(run)?;
+        self.tree.bring_to_tip(run)?;
         if let Some((budget, reason)) = self.budgets.check_task(run, task)? {
             self.budgets.task_budget_reached = Some((budget, format!("{}: {reason}", task.name())));
             run.block(claimed, &reason, None)?;
@@ -116,7 +117,7 @@ impl Run<'_> {
         let started = run.event(EventKind::AttemptStarted {
             task: TaskRef::from(task),
             attempt: claimed.attempts.counted + 1,
-            iteration: run.attempts + 1,
+            iteration: run.iteration()?,
             agent: self.team.agent().name().to_owned(),
             choice: prompt.choice.clone(),
             log_path: Some(log_path(&log_name)),
@@ -131,6 +132,11 @@ impl Run<'_> {
         // No attempt is made whose changes could not be seen.
         self.tree.refresh(run)?;
         self.tree.check_fault()?;
+        if run.is_worker && !self.budgets.reserve(run, claimed)? {
+            run.release(claimed)?;
+            self.wait_for_reserved()?;
+            return Ok(None);
+        }
         Ok(Some(Ready { prompt, baselines, started, log_name }))
     }
 
@@ -146,7 +152,7 @@ impl Run<'_> {
             now: run.clock.now(),
         };
         let rates = run.store.run_rates(&run.id)?;
-        Ok(prompter.prompt(&claimed.task, &claimed.metrics, run.attempts + 1, rates)?)
+        Ok(prompter.prompt(&claimed.task, &claimed.metrics, run.iteration()?, rates)?)
     }
 
     /// The begin of an attempt: the tree as it is, the log, the record that says who works on what.
@@ -162,7 +168,7 @@ impl Run<'_> {
         let started_at = run.clock.now();
         let start = UnfinishedAttempt {
             attempt_number: number,
-            iteration: Some(run.attempts + 1),
+            iteration: Some(run.iteration()?),
             agent: Some(self.team.agent().name().to_owned()),
             model: Some(ready.prompt.choice.model.clone()),
             rationale: Some(ready.prompt.choice.rationale.clone()),
@@ -176,6 +182,7 @@ impl Run<'_> {
         run.tell_with(ready.started.kind.clone(), |store, event| {
             store.begin_attempt(&claimed.task.id, &claimed.token, &start, &notes, event)
         })?;
+        run.stage(claimed, Stage::Working)?;
         let settings = SettingsFiles::read(run.project);
         Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree, settings }, log))
     }
@@ -214,6 +221,7 @@ impl Run<'_> {
             Some(_) => (None, None),
             None if let Some(why) = fault => (Some(GateResult::NotStarted(why)), None),
             None => {
+                run.stage(claimed, Stage::Verifying)?;
                 let before = Before { baselines: &ready.baselines, protection: &self.protection };
                 let page = &mut self.state_md;
                 let ran = self.gates.run_after_agent(run, page, claimed, &session, &before)?;
@@ -244,12 +252,14 @@ impl Run<'_> {
         }
         Ok(Evidence {
             integrity: Integrity { tampering, patch, weakened, review: None },
+            landing_failure: None,
             commit_failure: misplaced.filter(|_| claims_done(&session)),
             session,
             gate,
             project_gate,
             gates_on: run.settings.gate.enabled,
-            has_earlier_work: run.store.has_earlier_work(&claimed.task.id)?,
+            // The tree of a worker holds nothing of earlier attempts.
+            has_earlier_work: !run.is_worker && run.store.has_earlier_work(&claimed.task.id)?,
             git,
             // A gate that passed before proves nothing about this attempt.
             accept_green: run.settings.gate.accept_green
@@ -261,6 +271,7 @@ impl Run<'_> {
     pub(super) fn verdict_and_commit(
         &mut self,
         claimed: &Claimed,
+        ready: &Ready,
         begun: &Begun,
         evidence: &mut Evidence,
     ) -> Result<Verdict> {
@@ -274,8 +285,12 @@ impl Run<'_> {
         }
         match self.tree.commit(&mut self.context, claimed, &begun.tree)? {
             Ok(commit) => {
-                evidence.git.commit_after = commit.or(evidence.git.commit_after.take());
-                Ok(first)
+                evidence.git.commit_after = commit.clone().or(evidence.git.commit_after.take());
+                if !self.context.is_worker {
+                    return Ok(first);
+                }
+                self.land(claimed, &ready.baselines, commit.as_deref(), evidence)?;
+                Ok(verdict(evidence))
             }
             Err(failure) => {
                 evidence.commit_failure = Some(failure);
@@ -298,7 +313,9 @@ impl Run<'_> {
         let run = &mut self.context;
         let files = evidence.git.files_changed.clone().unwrap_or_default();
         let failed = verdict.is_failure();
-        let (report, mark) = failed.then(|| capture::failure(&evidence, &verdict, &files)).unzip();
+        // Whether one that could not land counts is settled when it is recorded.
+        let may_count = failed || evidence.landing_failure.is_some();
+        let (report, mark) = may_count.then(|| capture::failure(&evidence, &verdict, &files)).unzip();
         // Work that passes the gate is not thrown away because a signal is missing.
         let green = only_signal_missing(&evidence);
         self.tree.warn_of_program_changes(run, &files)?;
@@ -404,6 +421,7 @@ impl Run<'_> {
             // The loop sees the signal itself.
             FailureClass::Interruption
             | FailureClass::Lost
+            | FailureClass::Landing
             | FailureClass::AgentFault
             | FailureClass::Gate => {}
         }

@@ -175,7 +175,7 @@ impl Run<'_> {
             ..plan.circumstances(run.settings.breaker.threshold)
         };
         let lesson = lesson(claimed, &result, self.team.agent());
-        let iteration = run.attempts + 1;
+        let iteration = run.iteration()?;
         let mut told = Vec::new();
         let captured = run.store.capture(&task.id, &claimed.token, run.random, |before| {
             let settled = settle(&result.verdict, &circumstances, before, policy);
@@ -196,14 +196,11 @@ impl Run<'_> {
                 ..capture
             }
         })?;
+        run.expected_files.forget(&task.id);
         if let TaskNext::Blocked { .. } = captured.next {
             self.tree.forget_given_up(run, &task.id)?;
         }
         tell_of_changes(run, task, captured.changes.len())?;
-        // A parent's own gate is no attempt of an agent: it uses up no limit.
-        if captured.attempt.counted && !captured.own_work {
-            run.attempts += 1;
-        }
         for event in &captured.events {
             run.show_stored(event);
             if !captured.own_work {

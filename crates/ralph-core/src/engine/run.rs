@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use super::agent_session::Logs;
 use super::agents_md_sync::{AgentsMd, WrittenBy};
@@ -14,7 +15,9 @@ use super::readiness::{gates_in_scope, own_files};
 use super::review::Reviewer;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Halt, Result, Summary};
+use super::seat::{Drain, Seat, WorkerEnd};
 use super::state_md_sync::StateMd;
+use super::supervisor::Jobs;
 use super::team::Team;
 use super::work_tree::WorkTree;
 use super::{RunSettings, Templates};
@@ -28,7 +31,18 @@ use crate::model::{Baseline, TaskId};
 use crate::project::Project;
 use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Scope, Store};
 
+/// What part of a run this process is.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// All of it, in the project's own tree.
+    Alone,
+    /// It starts workers and does no task itself.
+    Supervisor(Jobs),
+    Worker(Seat, Drain),
+}
+
 pub struct Engine<'a> {
+    pub role: Role,
     pub project: &'a Project,
     /// Where agents work; the project's root unless it is a tree of its own.
     pub work_tree: &'a Path,
@@ -89,10 +103,25 @@ impl Engine<'_> {
                 hint: Some("add a task with `ralph task add TITLE`".to_owned()),
             });
         }
-        let (settings_json, output) = (self.settings_json.clone(), self.output.clone());
+        let (settings_json, output, role) =
+            (self.settings_json.clone(), self.output.clone(), self.role.clone());
         let mut run = Run::new(self)?;
-        let started = run.record_start(tasks, settings_json, output)?;
-        let halt = run.work(&started);
+        let jobs = match &role {
+            Role::Alone => None,
+            Role::Supervisor(jobs) => Some(jobs),
+            Role::Worker(..) => {
+                let halt = run.work_as_one_of_many();
+                let WorkerEnd { exit_code, reason, hint } = run.end_worker(halt)?;
+                let exit = RunExit::ALL.into_iter().find(|exit| exit.code() == exit_code);
+                let exit = exit.unwrap_or(RunExit::Error);
+                return Ok(Summary { run_id: None, exit, reason, hint });
+            }
+        };
+        let started = run.record_start(tasks, settings_json, output, jobs)?;
+        let halt = match jobs {
+            Some(jobs) => run.supervise(&started, jobs),
+            None => run.work(&started),
+        };
         run.end(halt)
     }
 }
@@ -146,14 +175,18 @@ impl<'a> Run<'a> {
         let own_files = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
         let team = Team::new(engine.agent, engine.fallback);
         let engine_reviewer = engine.reviewer;
+        let elapsed = match &engine.role {
+            Role::Worker(seat, _) => Duration::from_millis(seat.elapsed_ms),
+            Role::Alone | Role::Supervisor(_) => Duration::ZERO,
+        };
         let context = RunContext::new(engine, &own_files)?;
         Ok(Self {
             tree: WorkTree::new(&context, own_files)?,
             plan_files: PlanFiles::default(),
             agents_md: AgentsMd::default(),
-            state_md: StateMd::default(),
+            state_md: StateMd::written_by(context.is_worker),
             team,
-            budgets: BudgetWatch::new(context.clock.steady()),
+            budgets: BudgetWatch::new(context.clock.steady(), elapsed),
             gates: Gates::default(),
             protection: FileProtection::default(),
             reviewer: Reviewer::new(engine_reviewer, context.project)?,
@@ -169,9 +202,13 @@ impl<'a> Run<'a> {
         tasks: PlanCounts,
         settings_json: String,
         output: Option<String>,
+        jobs: Option<&Jobs>,
     ) -> Result<RunEvent, EngineError> {
         let run = &mut self.context;
         let settings = run.settings;
+        let own_branch = || settings.git.branch.clone().unwrap_or_else(|| format!("ralph/{}", run.id));
+        let branch = jobs.map(|_| own_branch());
+        let count = jobs.map_or(1, |jobs| jobs.count);
         let ungated = settings.gate.ungated(run.store, &settings.scope)?;
         let started = EventKind::RunStarted {
             agent: self.team.agent().name().to_owned(),
@@ -183,6 +220,8 @@ impl<'a> Run<'a> {
             gates_off: !settings.gate.enabled,
             already_green: already_green(run, &self.tree)?,
             asked: requested(run.store, settings),
+            jobs: count,
+            branch: branch.clone(),
         };
         let new = NewRun {
             id: run.id.clone(),
@@ -192,6 +231,8 @@ impl<'a> Run<'a> {
             output,
             expires_at: run.started_at.plus(settings.lease),
             defaults_revision: settings.defaults_revision,
+            jobs: count,
+            branch,
         };
         Ok(run.tell_with(started, |store, event| store.start_run(&new, event))?)
     }
@@ -215,6 +256,7 @@ impl<'a> Run<'a> {
         run.hook_before(HookPoint::BeforeRun, started)?;
         run.record_lost_attempts()?;
         self.tree.open(run)?;
+        self.tree.warn_of_unmerged(run)?;
         self.tree.tidy(run)?;
         self.plan_files.open(run)?;
         run.warn_of_unready_gates()?;
@@ -225,7 +267,7 @@ impl<'a> Run<'a> {
     }
 
     /// One round of the loop: plan, choose an agent, claim a task, make an attempt.
-    fn next(&mut self) -> Result {
+    pub(super) fn next(&mut self) -> Result {
         self.plan()?;
         if !self.choose_agent()? {
             return Ok(());
@@ -256,7 +298,7 @@ impl<'a> Run<'a> {
         self.context.attempt_under_way = true;
         let worked = self.call_agent(claimed, &ready.prompt, log).and_then(|session| {
             let mut evidence = self.gather_evidence(claimed, &ready, &begun, session)?;
-            let verdict = self.verdict_and_commit(claimed, &begun, &mut evidence)?;
+            let verdict = self.verdict_and_commit(claimed, &ready, &begun, &mut evidence)?;
             Ok((evidence, verdict))
         });
         self.context.attempt_under_way = false;

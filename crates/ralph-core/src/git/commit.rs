@@ -242,6 +242,8 @@ impl Git {
             branch: now.branch.clone(),
             tree,
             subject: subject.to_owned(),
+            isolated: false,
+            landing: None,
         })?;
         let ended = self.run_commit(&index, order, interrupt, watch);
         // Whatever was interrupted: a commit that was made must be known, or it would be made again.
@@ -467,7 +469,7 @@ impl Repository {
     }
 
     /// The tree of a commit; none where there is no such commit.
-    fn tree_of(&self, commit: &str) -> Result<Option<String>, GitError> {
+    pub(super) fn tree_of(&self, commit: &str) -> Result<Option<String>, GitError> {
         let known = self.known_tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if known.0 == commit {
             return Ok(Some(known.1));

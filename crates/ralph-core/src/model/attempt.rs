@@ -283,6 +283,18 @@ pub struct CommitIntent {
     pub tree: String,
     /// The first line of the message, unless a hook changes it.
     pub subject: String,
+    /// Whether the attempt works in a tree of Ralph's own: then it is done only when it has landed.
+    #[serde(default)]
+    pub isolated: bool,
+    /// The commit that the branch is about to be moved to.
+    #[serde(default)]
+    pub landing: Option<LandingIntent>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandingIntent {
+    pub branch: String,
+    pub commit: String,
 }
 
 names! {
@@ -337,6 +349,8 @@ pub struct TaskMetrics {
     /// The model that a person chose for the next attempt.
     pub users_model: Option<String>,
     pub lost_in_a_row: u32,
+    /// Attempts in a row whose work was good and did not go together with what others had landed.
+    pub landing_failures: u32,
     /// How often its failures were forgiven.
     pub forgiven: u32,
 }

@@ -31,6 +31,7 @@ mod stats;
 mod status;
 mod task_changes;
 mod undo;
+mod workers;
 
 use std::path::PathBuf;
 
@@ -61,6 +62,7 @@ pub use sqlite::{
     restore_command, wal_path,
 };
 pub use undo::{ActionKind, FieldChange, PlanAction};
+pub use workers::*;
 
 use sqlite::Durability;
 

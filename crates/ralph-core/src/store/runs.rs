@@ -21,6 +21,10 @@ pub struct NewRun {
     pub expires_at: Timestamp,
     /// Which built-in defaults it is made with.
     pub defaults_revision: u32,
+    /// How many workers it has.
+    pub jobs: u32,
+    /// The branch that its work lands on; none in the project's own tree.
+    pub branch: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +52,10 @@ pub struct RunRow {
     #[serde(skip)]
     pub expires_at: Option<Timestamp>,
     pub request: Option<RunRequest>,
+    /// How many workers it has.
+    pub jobs: u32,
+    /// The branch that its work lands on; none for a run in the project's own tree.
+    pub branch: Option<String>,
     /// The file it prints to when it is detached.
     pub output: Option<String>,
 }
@@ -127,6 +135,8 @@ record!(RunRow {
     cost,
     expires_at,
     request,
+    jobs,
+    branch,
     output,
 });
 record!(AgentTally { run_id, agent, attempts, uncounted_attempts, done, verified, failed, cost });
@@ -153,6 +163,7 @@ impl Store {
                     id: run.id, number, started_at: run.started_at, settings: run.settings, host: run.owner.host,
                     pid: run.owner.pid, pid_started: run.owner.pid_started, output: run.output,
                     expires_at: run.expires_at, defaults_revision: run.defaults_revision,
+                    jobs: run.jobs, branch: run.branch,
                 },
             )?;
             // An old file may hold parents whose children are done.

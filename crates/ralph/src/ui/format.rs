@@ -293,6 +293,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         Some(ErrorType::TestFailure) => ("gate failed", false),
         Some(ErrorType::CommitRefused) => ("commit refused", true),
         Some(ErrorType::ReviewRejected) => ("rejected by the review", true),
+        Some(ErrorType::Conflict | ErrorType::IntegrationFailure) => ("could not land", false),
         Some(ErrorType::Tampered) => ("tampered", false),
         Some(ErrorType::Git) => ("git failed", true),
         Some(ErrorType::GateBroken) => ("broken gate", false),

@@ -38,6 +38,7 @@ mod hostile_files;
 mod import;
 mod init;
 mod inside;
+mod jobs;
 mod learnings;
 mod limits;
 mod logs;
