@@ -119,6 +119,17 @@ pub struct CurrentAttempt {
     pub state: Option<Stage>,
 }
 
+impl CurrentAttempt {
+    /// What is under way, as one character and as a word.
+    pub fn stage(&self) -> (&'static str, &'static str) {
+        match self.state {
+            Some(Stage::Landing) => ("↑", "landing"),
+            Some(Stage::Verifying) => ("▶", "verifying"),
+            Some(Stage::Working) | None => ("▶", "running"),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Serialize)]
 pub struct CurrentWait {
     pub waiting_for: WaitingFor,

@@ -98,7 +98,8 @@ pub struct Worker {
     pub name: String,
     pub title: String,
     pub run: RunId,
-    /// `attempt 2`, or that only a gate runs.
+    pub glyph: &'static str,
+    /// `attempt 2, landing`, or that only a gate runs.
     pub what: String,
     pub agent: Option<String>,
     pub since: Timestamp,
@@ -312,7 +313,9 @@ fn workers(run: &ActiveRun) -> impl Iterator<Item = Worker> {
         name: one.task.name().to_owned(),
         title: shown(&one.task.title, 200),
         run: run.run_id.clone(),
+        glyph: one.stage().0,
         what: match one.purpose {
+            Purpose::Attempt if one.state.is_some() => format!("attempt {}, {}", one.attempt, one.stage().1),
             Purpose::Attempt => format!("attempt {}", one.attempt),
             Purpose::ParentGate => "its gate runs".to_owned(),
         },

@@ -101,7 +101,8 @@ pub fn waits(app: &App) -> Line<'static> {
         parts.push(paint(YELLOW, format_args!("the run waits for {reason}{until}")));
     }
     for attempt in head.active.iter().flat_map(|run| &run.attempts).take(NAMED) {
-        parts.push(format!("{} {} {}", paint(CYAN, "▶"), attempt.task.name(), under_way(attempt, app.now)));
+        let mark = paint(CYAN, attempt.stage().0);
+        parts.push(format!("{mark} {} {}", attempt.task.name(), under_way(attempt, app.now)));
     }
     if parts.is_empty() && app.ready {
         parts.push(paint(DIM, "nothing needs you"));
@@ -149,9 +150,10 @@ pub fn plan_line(app: &App, row: Row, is_selected: bool, width: usize) -> (Line<
     };
     let folded =
         if is_folded(app, at) { paint(DIM, format_args!("▸{} ", node.below)) } else { String::new() };
-    let left = ansi::line(&format!("{lead}{indent}{} {name}", standing.mark()));
     let current =
         app.head.active.iter().flat_map(|run| &run.attempts).find(|one| one.task.task_id == node.id);
+    let mark = current.map_or_else(|| standing.mark(), |attempt| paint(CYAN, attempt.stage().0));
+    let left = ansi::line(&format!("{lead}{indent}{mark} {name}"));
     let right = match (task.status, current) {
         (_, Some(attempt)) => {
             let elapsed = format::elapsed(app.now.since(attempt.since));
@@ -209,7 +211,8 @@ impl AttemptView<'_> {
     pub fn line(&self, now: Timestamp) -> String {
         let attempt = match self {
             Self::UnderWay(attempt) => {
-                return format!("{} {}", under_way(attempt, now), paint(CYAN, "▶ running"));
+                let (mark, word) = attempt.stage();
+                return format!("{} {}", under_way(attempt, now), paint(CYAN, format_args!("{mark} {word}")));
             }
             Self::Recorded(attempt) => attempt,
         };
@@ -275,8 +278,9 @@ pub fn workers(app: &App) -> Vec<(Line<'static>, Line<'static>)> {
         ));
         for attempt in &run.attempts {
             let title = ansi::plain(&attempt.task.title);
-            let what = under_way(attempt, app.now);
-            lines.push(format!("  {} {} {what}  {title}", paint(CYAN, "▶"), attempt.task.name()));
+            let (mark, word) = attempt.stage();
+            let what = format!("{} {word}", under_way(attempt, app.now));
+            lines.push(format!("  {} {} {what}  {title}", paint(CYAN, mark), attempt.task.name()));
         }
         if let Some(wait) = &run.waiting {
             let until = wait.until.map(|until| format::until(until, app.now)).unwrap_or_default();
@@ -316,8 +320,9 @@ pub fn legend() -> Vec<Line<'static>> {
         (Standing::of(Status::Pending), "waiting"),
         (Standing::of(Status::Skipped), "skipped"),
     ];
-    let marks: Vec<String> =
+    let mut marks: Vec<String> =
         states.iter().map(|(standing, word)| format!("{} {word}", standing.mark())).collect();
+    marks.insert(3, format!("{} landing", paint(CYAN, "↑")));
     vec![
         Line::default(),
         ansi::line(&marks.join("  ")),

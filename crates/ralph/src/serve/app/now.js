@@ -111,7 +111,7 @@ function workers(now) {
   const cards = now.workers.map((of) => {
     const task = { id: of.id, name: of.name, title: of.title };
     return h("section", { class: "card worker", "data-task": of.id },
-      h("div", { class: "row" }, h("span", { class: "run" }, "▶"), link(taskLink(of.id), h("b", {}, `${of.name} ${of.title}`)),
+      h("div", { class: "row" }, h("span", { class: "run" }, of.glyph), link(taskLink(of.id), h("b", {}, `${of.name} ${of.title}`)),
         h("span", { class: "soft num" }, [of.what, of.agent].filter(Boolean).join(" · "), " · ", ticking(of.since)),
         h("span", { class: "grow" }),
         now.actions && button("Note", () => askNote(task, "running"), { id: `note-${of.id}` })),
@@ -149,7 +149,7 @@ function budgets(now) {
 function planRow(row) {
   const worker = state.now.workers.find((worker) => worker.id === row.id);
   const took = worker ? [worker.what, worker.agent].filter(Boolean).join(" · ") : row.took;
-  return h("a", { class: "task", href: taskLink(row.id) }, glyph(row), h("span", { class: "soft num" }, row.name), h("span", { class: "title" }, row.title),
+  return h("a", { class: "task", href: taskLink(row.id) }, glyph(worker ? { ...row, glyph: worker.glyph } : row), h("span", { class: "soft num" }, row.name), h("span", { class: "title" }, row.title),
     h("span", { class: "soft num took" }, took), row.why ? h("span", { class: "why" }, row.why) : row.class === "weak" && h("span", { class: "why" }, row.word));
 }
 
