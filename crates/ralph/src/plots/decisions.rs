@@ -197,10 +197,11 @@ fn success(models: &[ModelSuccess]) -> Plot {
     let left_out = models.len().saturating_sub(MODELS);
     let more = match left_out {
         0 => String::new(),
-        n => format!(" {} in the table alone.", counted(n as u64, "more model")),
+        n => format!(" {} only in the table.", counted(n as u64, "more model")),
     };
-    let note =
-        format!("Attempts that ended done. Lines show the 95% interval: few attempts leave it wide.{more}");
+    let note = format!(
+        "Attempts that ended done. Lines show the 95% interval, which is wide after few attempts.{more}"
+    );
     Plot { id: "success", svg: charts::rows(&rows, &title), title, note: Some(note), table }
 }
 
@@ -330,7 +331,7 @@ fn strategies(facts: Option<&StrategyFacts>) -> Plot {
     let Some(facts) = facts else {
         return nothing(
             "strategies",
-            "Too few attempts to compare strategies: it takes ten, with two models",
+            "Too few attempts to compare strategies: at least 10 attempts with 2 models are needed",
         );
     };
     let report = &facts.report;
@@ -342,16 +343,16 @@ fn strategies(facts: Option<&StrategyFacts>) -> Plot {
     let current = scores.iter().find(|score| score.name == facts.current);
     let title = match current {
         Some(current) if current.loss <= best.loss => {
-            format!("Your strategy, {}, would lose least: {} per task", current.name, usd(current.loss))
+            format!("Your strategy, {}, has the lowest loss: {} per task", current.name, usd(current.loss))
         }
         Some(current) => format!(
-            "{} would lose {} per task, your strategy, {}, {}",
+            "{} has the lowest loss: {} per task; your strategy, {}: {}",
             best.name,
             usd(best.loss),
             current.name,
             usd(current.loss)
         ),
-        None => format!("{} would lose least: {} per task", best.name, usd(best.loss)),
+        None => format!("{} has the lowest loss: {} per task", best.name, usd(best.loss)),
     };
     let rows: Vec<Row> = scores
         .iter()
@@ -381,7 +382,7 @@ fn strategies(facts: Option<&StrategyFacts>) -> Plot {
     let imputed = match report.imputed {
         0 => String::new(),
         n => format!(
-            " {} not recorded and drawn by the model's rate: the figures are rough.",
+            " {} not recorded: estimated from the model's success rate, so the figures are rough.",
             counted(n as u64, "outcome")
         ),
     };

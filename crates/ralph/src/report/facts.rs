@@ -240,20 +240,22 @@ impl ReportFacts {
         let step = |why: String, command: &str| Step { why, command: Some(command.to_owned()) };
         let mut steps = Vec::new();
         if self.active {
-            steps.push(step("The run goes on: watch it".to_owned(), "ralph status --watch"));
+            steps.push(step("The run is still active: watch it".to_owned(), "ralph status --watch"));
         }
         if self.breaker.state != BreakerState::Closed && !self.active {
             let failures = format::counted(self.breaker.failures, "failure");
             steps.push(step(
-                format!("The circuit breaker is open after {failures} in a row: see what they share"),
+                format!(
+                    "The circuit breaker is open after {failures} in a row: see what they have in common"
+                ),
                 "ralph analyze",
             ));
         }
         let blocked = self.needs_you().count();
         if let Some(first) = self.needs_you().next() {
             let many = match blocked {
-                1 => format!("Move {} on, which is blocked", first.task.name()),
-                n => format!("Move the {n} blocked tasks on; first {}", first.task.name()),
+                1 => format!("Unblock {}", first.task.name()),
+                n => format!("Unblock {n} tasks, first {}", first.task.name()),
             };
             steps.push(Step { why: many, command: first.next.clone() });
         }
@@ -262,7 +264,7 @@ impl ReportFacts {
         if let Some(first) = unverified.first() {
             let many = match unverified.len() {
                 1 => format!("Verify {}, which no gate checked", first.task.name()),
-                n => format!("Verify the {n} tasks that no gate checked; first {}", first.task.name()),
+                n => format!("Verify the {n} tasks that no gate checked, first {}", first.task.name()),
             };
             steps.push(step(many, &first.verify_command()));
         }
@@ -283,11 +285,10 @@ impl ReportFacts {
         let left = self.not_done_yet().filter(|task| task.status != Status::Skipped).count();
         if left > 0 && !self.active {
             steps.push(step(
-                format!(
-                    "Go on with the {} that {} left",
-                    if left == 1 { "task".to_owned() } else { format!("{left} tasks") },
-                    if left == 1 { "is" } else { "are" }
-                ),
+                match left {
+                    1 => "Continue with the remaining task".to_owned(),
+                    n => format!("Continue with the {n} remaining tasks"),
+                },
                 "ralph run",
             ));
         }

@@ -91,7 +91,7 @@ pub fn markdown(facts: &ReportFacts) -> String {
     let spent = format::spent(run.attempts, run.uncounted_attempts, run.duration_ms, &run.cost);
     page.line(format_args!("Started {}: {spent}.", run.started_at.local()));
     match (&run.reason, facts.active) {
-        (_, true) => page.line("The run goes on."),
+        (_, true) => page.line("The run is still active."),
         (Some(reason), _) => page.line(plain(&format::run_end(run.exit_code == Some(0), reason), LINE) + "."),
         (None, _) => {}
     }

@@ -233,7 +233,7 @@ fn asked(facts: &ReportFacts) -> String {
         "<details class=\"fold\"><summary>The plan: {count}</summary>{}</details>\n",
         list(tasks, "ralph task list")
     ));
-    section("", "What was asked", &html)
+    section("", "Plan and settings", &html)
 }
 
 fn done_task(task: &RunTask) -> String {
@@ -385,7 +385,7 @@ fn changes(all: &[TaskChanges]) -> String {
         let files = counted(of.files.len() as u64, "file");
         let see = command(&format!("ralph diff {}", of.task.name()));
         let (diff, rest) = match &of.diff {
-            Some(diff) if of.is_cut => (format!("<pre>{}</pre>", diff_lines(diff)), format!("<p class=\"soft\">It goes on: {see}</p>")),
+            Some(diff) if of.is_cut => (format!("<pre>{}</pre>", diff_lines(diff)), format!("<p class=\"soft\">Truncated; to see all: {see}</p>")),
             Some(diff) => (format!("<pre>{}</pre>", diff_lines(diff)), String::new()),
             None => (format!("<p class=\"soft\">{}</p>", escape(&one_line(&of.files.join(", "), LINE))), format!("<p class=\"soft\">{see}</p>")),
         };
