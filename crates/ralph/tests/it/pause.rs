@@ -131,9 +131,10 @@ fn pau_02_a_key_typed_as_the_question_appears_is_an_answer() {
 #[test]
 fn pau_02_what_was_typed_during_an_attempt_is_no_answer() {
     let project = project();
-    project.agent("until [ -e go ]; do sleep 0.05; done; echo \"<task-done>$RALPH_TASK_ID</task-done>\"");
+    let waits = "cat >/dev/null; touch began; until [ -e go ]; do sleep 0.05; done";
+    project.write("agent.sh", &format!("{waits}; echo \"<task-done>$RALPH_TASK_ID</task-done>\""));
     let mut seat = Seat::take(&project, &["run"]);
-    seat.wait_for("Thing a");
+    eventually("an attempt is made", || project.path("began").exists());
     seat.type_in("a\n");
     eventually("the line has arrived", || seat.has_unread_line());
     project.write("go", "");
