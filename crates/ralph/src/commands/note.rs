@@ -22,7 +22,7 @@ pub struct Args {
     task: String,
     /// The note; `-` reads it from stdin.
     text: Option<String>,
-    /// End the attempt under way, without counting it, and retry with the note.
+    /// End the current attempt without counting it, and retry with the note.
     #[arg(long, requires = "text")]
     now: bool,
     /// Print JSON.
