@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
+use ralph_core::files::write_whole;
 use ralph_core::model::Timestamp;
 use ralph_core::text::one_line;
 use serde::Deserialize;
@@ -54,6 +56,22 @@ pub fn ask(question: &str) -> Option<String> {
     let mut line = String::new();
     let length = std::io::stdin().read_line(&mut line).ok()?;
     (length > 0).then(|| line.trim().to_owned())
+}
+
+/// Opens a text in the person's editor, as a file of this name for as long as that takes.
+pub fn edited(path: &Path, text: &str) -> Result<String, CommandError> {
+    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
+    let editor = named.filter(|value| !value.trim().is_empty()).unwrap_or_else(|| "vi".to_owned());
+    write_whole(path, text.as_bytes()).map_err(|error| CommandError::cannot_write(path, &error))?;
+    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(path).status();
+    let read = file(None, path);
+    let _ = std::fs::remove_file(path);
+    match status {
+        Ok(status) if status.success() => Ok(String::from_utf8_lossy(&read?).into_owned()),
+        Ok(_) => Err(CommandError::environment(format_args!("{editor} failed"))),
+        Err(error) => Err(CommandError::environment(format_args!("cannot start {editor}: {error}"))
+            .hint("set EDITOR to your editor")),
+    }
 }
 
 pub fn span(text: &str) -> Result<Duration, String> {

@@ -67,6 +67,7 @@ fn effect(command: &Command) -> Effect {
         | Command::Guard(_) => Effect::None,
         Command::Status(_)
         | Command::Runs(_)
+        | Command::Ui(_)
         | Command::Diff(_)
         | Command::Analyze(_)
         | Command::Stats(_)

@@ -15,9 +15,11 @@ mod output;
 mod plots;
 mod report;
 mod secrets;
+mod serve;
 mod settings;
 #[cfg(test)]
 mod texts_tests;
+mod tui;
 mod ui;
 mod workspace;
 

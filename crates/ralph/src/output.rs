@@ -2,8 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -75,8 +75,28 @@ pub fn bytes(bytes: &[u8]) {
     written(out.write_all(bytes).and_then(|()| out.flush()));
 }
 
+/// Notes that wait for a screen to show them; none where nobody draws.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// From now on notes are kept for [`held_notes`]: printed, they would stand in the middle of what is drawn.
+pub fn hold_notes() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// The notes since the last time. They are printed again where `hold` is false.
+pub fn held_notes(hold: bool) -> Vec<String> {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    match hold {
+        true => held.as_mut().map(std::mem::take).unwrap_or_default(),
+        false => held.take().unwrap_or_default(),
+    }
+}
+
 /// Prints a line for people on standard error.
 pub fn note(text: impl std::fmt::Display) {
+    if let Some(held) = HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        return held.push(text.to_string());
+    }
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 

@@ -42,6 +42,11 @@ pub fn set_read_only() {
     READ_ONLY.store(true, Ordering::Relaxed);
 }
 
+/// Whether nothing may be written: inside an attempt.
+pub fn is_read_only() -> bool {
+    READ_ONLY.load(Ordering::Relaxed)
+}
+
 impl Workspace {
     /// Finds the project from here upwards and opens its database.
     pub fn open(dir: Option<&Path>) -> Result<Self, CommandError> {
@@ -64,7 +69,7 @@ impl Workspace {
     pub fn open_to_read(dir: Option<&Path>) -> Result<Self, CommandError> {
         let project = find(dir)?;
         let path = project.database();
-        if READ_ONLY.load(Ordering::Relaxed) {
+        if is_read_only() {
             return Ok(Self::new(project, Store::open_read_only(&path)?));
         }
         make_private(&project);

@@ -119,15 +119,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 fn changes<'t>(base: &[&[u8]], new: &'t [&'t [u8]]) -> Vec<Change<'t>> {
     let until = Some(Instant::now() + PATIENCE);
     let mut found: Vec<(Range<usize>, Range<usize>)> = Vec::new();
-    for one in similar::capture_diff_slices_deadline(Algorithm::Patience, base, new, until) {
-        let (tag, old, new) = one.as_tag_tuple();
-        match found.last_mut() {
-            _ if tag == DiffTag::Equal => {}
-            Some(last) if last.0.end == old.start && last.1.end == new.start => {
-                (last.0.end, last.1.end) = (old.end, new.end);
-            }
-            _ => found.push((old, new)),
+    let (mut old, mut own) = (0, 0);
+    let ops = similar::capture_diff_slices_deadline(Algorithm::Patience, base, new, until);
+    let equal = ops.iter().filter(|op| op.tag() == DiffTag::Equal);
+    let same = equal.map(|op| (op.old_range(), op.new_range()));
+    for (same, there) in same.chain([(base.len()..base.len(), new.len()..new.len())]) {
+        if same.start > old || there.start > own {
+            found.push((old..same.start, own..there.start));
         }
+        (old, own) = (same.end, there.end);
     }
     let lines = |range| new.get(range).unwrap_or_default();
     found.into_iter().map(|(at, range)| Change { at, lines: lines(range) }).collect()

@@ -204,7 +204,7 @@ record!(OpenGate { task = "id", name, command = "verify" });
 record!(GateChange { id = "number", task, before = "gate_before", after = "gate_after" });
 
 /// What the columns say is never older than the rest.
-fn verification(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<Verification>> {
+pub(super) fn verification(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<Verification>> {
     if row.get::<Status>("status")? != Status::Done {
         return Ok(None);
     }

@@ -38,7 +38,6 @@ impl Receipt {
     }
 
     /// All of it in one line.
-    #[expect(dead_code, reason = "for the views")]
     pub fn sentence(&self) -> String {
         self.lines.iter().chain(&self.hints).map(String::as_str).collect::<Vec<_>>().join("; ")
     }
@@ -108,7 +107,6 @@ pub fn reset(workspace: &mut Workspace, names: &[String]) -> Result<Receipt, Com
 }
 
 /// Lets a blocked task be attempted again, by a run that goes on or by the next one.
-#[expect(dead_code, reason = "for the views")]
 pub fn go_ahead(workspace: &mut Workspace, name: &str) -> Result<Receipt, CommandError> {
     let task = workspace.task(name)?;
     let name = task.name();
@@ -157,7 +155,6 @@ pub fn edit(workspace: &mut Workspace, name: &str, edit: &TaskEdit) -> Result<Re
 }
 
 /// Chooses the model of a task's next attempt; none leaves it to the strategy again.
-#[expect(dead_code, reason = "for the views")]
 pub fn choose_model(
     workspace: &mut Workspace,
     name: &str,

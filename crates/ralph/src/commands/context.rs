@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use ralph_core::engine::Templates;
+use ralph_core::agent::Agent;
+use ralph_core::engine::{Prompt, RunSettings, Templates};
+use ralph_core::model::Task;
 use ralph_core::store::{RunRates, Scope};
 use serde_json::json;
 
-use crate::command_error::CommandResult;
+use crate::command_error::{CommandError, CommandResult};
 use crate::commands::run;
 use crate::output;
-use crate::settings::{Count, build_agent};
+use crate::settings::{Count, Settings, build_agent};
 use crate::ui::{scores, table};
 use crate::workspace::Workspace;
 
@@ -44,19 +46,65 @@ pub struct Args {
     json: bool,
 }
 
+/// The prompt that a task's next attempt would get, were a run to start now.
+pub struct Preview {
+    pub agent: Agent,
+    pub run_settings: RunSettings,
+    pub prompt: Prompt,
+}
+
+impl Preview {
+    pub fn of(workspace: &Workspace, settings: &Settings, task: &Task) -> Result<Self, CommandError> {
+        let agent = build_agent(settings.agent(), &settings.agents)?;
+        let run_settings = run::run_settings(settings, Scope::All, &run::Args::default());
+        let metrics = workspace.store.metrics(&task.id)?;
+        let templates = Templates::load(&workspace.project)?;
+        let prompter = run::prompter(workspace, &templates, &agent, &run_settings);
+        let prompt = prompter.prompt(task, &metrics, 1, RunRates::default())?;
+        Ok(Self { agent, run_settings, prompt })
+    }
+}
+
+/// How the memory sections of a prompt were built.
+pub fn explained(prompt: &Prompt) -> String {
+    format!("{}{}", prompt.explanation, scores::considered(&prompt.recalled, &prompt.learnings))
+}
+
+/// What a task's next attempt would be told, as text, and how its memory sections came about.
+#[derive(Debug, serde::Serialize)]
+pub struct NextPrompt {
+    pub model: String,
+    pub rationale: String,
+    /// Why Ralph would not start an attempt now.
+    pub ask_human: Option<String>,
+    pub system: Option<String>,
+    pub prompt: String,
+    pub explanation: String,
+}
+
+impl NextPrompt {
+    pub fn read(workspace: &Workspace, settings: &Settings, name: &str) -> Result<Self, CommandError> {
+        let Preview { agent, prompt, .. } = Preview::of(workspace, settings, &workspace.task(name)?)?;
+        let explanation = explained(&prompt);
+        Ok(Self {
+            system: agent.system_prompt(&prompt.rules),
+            prompt: agent.prompt(&prompt.rules, &prompt.task),
+            model: prompt.choice.model,
+            rationale: prompt.choice.rationale,
+            ask_human: prompt.ask_human,
+            explanation: anstream::adapter::strip_str(&explanation).to_string(),
+        })
+    }
+}
+
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
     let mut settings = workspace.settings()?;
     settings.run.agent.set_flag(args.agent.clone());
     let limit = if args.once { Some(1) } else { args.limit };
     settings.run.limit.set_flag(limit.map(|n| Some(Count(n))));
-    let agent = build_agent(settings.agent(), &settings.agents)?;
-    let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default());
     let task = workspace.task(&args.task)?;
-    let metrics = workspace.store.metrics(&task.id)?;
-    let templates = Templates::load(&workspace.project)?;
-    let prompter = run::prompter(&workspace, &templates, &agent, &run_settings);
-    let prompt = prompter.prompt(&task, &metrics, 1, RunRates::default())?;
+    let Preview { agent, run_settings, prompt } = Preview::of(&workspace, &settings, &task)?;
     let stdin = agent.prompt(&prompt.rules, &prompt.task);
     let system = agent.system_prompt(&prompt.rules);
     let budget = run::rest_of_budgets(&workspace.store, &run_settings.budgets, &task)?;
@@ -91,9 +139,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     if args.launch {
         output::text(launch.render());
     } else if args.explain {
-        output::text(table::wrap_all(&prompt.explanation.to_string()));
-        let considered = scores::considered(&prompt.recalled, &prompt.learnings);
-        output::text(table::wrap_all(&considered));
+        output::text(table::wrap_all(&explained(&prompt)));
     } else if args.system {
         match system {
             Some(text) => output::text(text),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use ralph_core::agent::Interrupt;
 use ralph_core::git::{DiffForm, Git, GitLimits};
 use ralph_core::model::{Attempt, Outcome, Task};
 use ralph_core::text::{clean_bytes, mask_secrets};
@@ -35,17 +36,17 @@ pub struct Args {
 
 /// The changes of an attempt.
 #[derive(Debug, Serialize)]
-struct AttemptDiff {
-    attempt: u32,
-    attempt_number: u32,
-    outcome: Outcome,
-    from: Option<String>,
+pub struct AttemptDiff {
+    pub attempt: u32,
+    pub attempt_number: u32,
+    pub outcome: Outcome,
+    pub from: Option<String>,
     /// The commit that holds the changes, or the reference under which Ralph saved them.
-    to: String,
+    pub to: String,
     /// Whether they were rolled back.
-    rolled_back: bool,
-    files: Vec<String>,
-    diff: String,
+    pub rolled_back: bool,
+    pub files: Vec<String>,
+    pub diff: String,
 }
 
 /// Where git has the changes of an attempt, if anywhere.
@@ -67,30 +68,29 @@ pub fn choose(attempts: Vec<Attempt>, number: Option<u32>) -> Vec<Attempt> {
     }
 }
 
-pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let workspace = Workspace::open_to_read(dir)?;
-    let task = workspace.task(&args.task)?;
+/// What a task changed, or one attempt on it.
+pub fn read(
+    workspace: &Workspace,
+    name: &str,
+    attempt: Option<u32>,
+    form: DiffForm,
+    interrupt: Interrupt,
+) -> Result<Vec<AttemptDiff>, CommandError> {
+    let task = workspace.task(name)?;
     let history = workspace.store.history(Some(&task.id))?;
     let is_known = !history.is_empty();
-    let chosen = choose(history, args.attempt);
+    let chosen = choose(history, attempt);
     let Some(last) = chosen.last() else {
-        return Err(nothing(&task, args.attempt, is_known));
+        return Err(nothing(&task, attempt, is_known));
     };
     if changes(last).is_none() {
         return Err(not_in_git(&task, last));
     }
-    let limits = GitLimits { interrupt: interrupts::listen()?, ..GitLimits::default() };
-    let git = Git::open(workspace.project.root(), limits).map_err(CommandError::environment)?;
-    let git = git.ok_or_else(|| CommandError::environment("this project is in no git repository"))?;
-    let form = if args.stat { DiffForm::Stat } else { DiffForm::Patch };
+    let git = repository(workspace, interrupt)?;
     let mut diffs = Vec::new();
     for attempt in &chosen {
         let Some(to) = changes(attempt) else { continue };
         let from = attempt.commit_before.as_deref();
-        let text = git.diff(from, to, form).map_err(|error| {
-            CommandError::environment(error)
-                .hint("git may have deleted the commit: `git reflog` shows what is left")
-        })?;
         diffs.push(AttemptDiff {
             attempt: attempt.attempt,
             attempt_number: attempt.attempt_number,
@@ -99,9 +99,16 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             to: to.to_owned(),
             rolled_back: attempt.undone_ref.is_some(),
             files: attempt.files_changed.clone().unwrap_or_default(),
-            diff: mask_secrets(&clean_bytes(&text)).into_owned(),
+            diff: text(&git, attempt, to, form)?,
         });
     }
+    Ok(diffs)
+}
+
+pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
+    let workspace = Workspace::open_to_read(dir)?;
+    let form = if args.stat { DiffForm::Stat } else { DiffForm::Patch };
+    let diffs = read(&workspace, &args.task, args.attempt, form, interrupts::listen()?)?;
     if args.json {
         output::json(&diffs);
         return Ok(ExitCode::SUCCESS);
@@ -117,6 +124,27 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         diff.diff.lines().for_each(|line| output::line(colored(line)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn repository(workspace: &Workspace, interrupt: Interrupt) -> Result<Git, CommandError> {
+    let limits = GitLimits { interrupt, ..GitLimits::default() };
+    let git = Git::open(workspace.project.root(), limits).map_err(CommandError::environment)?;
+    git.ok_or_else(|| CommandError::environment("this project is in no git repository"))
+}
+
+fn text(git: &Git, attempt: &Attempt, to: &str, form: DiffForm) -> Result<String, CommandError> {
+    let text = git.diff(attempt.commit_before.as_deref(), to, form).map_err(|error| {
+        CommandError::environment(error)
+            .hint("git may have deleted the commit: `git reflog` shows what is left")
+    })?;
+    Ok(mask_secrets(&clean_bytes(&text)).into_owned())
+}
+
+/// What one attempt changed, in color.
+pub fn of_attempt(workspace: &Workspace, task: &Task, attempt: &Attempt) -> Result<String, CommandError> {
+    let Some(to) = changes(attempt) else { return Err(not_in_git(task, attempt)) };
+    let text = text(&repository(workspace, Interrupt::default())?, attempt, to, DiffForm::Patch)?;
+    Ok(text.lines().map(|line| colored(line) + "\n").collect())
 }
 
 fn colored(line: &str) -> String {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::diagnose::{Fingerprint, fingerprint as fingerprint_of};
-use ralph_core::model::Task;
+use ralph_core::model::{ReportRow, Task};
 use ralph_core::store::{FailureFilter, FailureRow};
 use ralph_core::text::{clean, clean_bytes, one_line};
 use serde_json::json;
@@ -142,6 +142,12 @@ fn in_full(row: &FailureRow) -> String {
             text.push_str(&format!("{label:<10} {value}\n"));
         }
     }
+    text + &parts(report)
+}
+
+/// The texts of a report, each under its heading.
+pub fn parts(report: &ReportRow) -> String {
+    let mut text = String::new();
     let parts = [
         ("what was tried", Some(report.what_was_tried.as_str())),
         ("why it failed", Some(report.why_it_failed.as_str())),

@@ -24,10 +24,12 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod serve;
 pub mod stats;
 pub mod status;
 pub mod task;
 pub mod trust;
+pub mod ui;
 pub mod undo;
 
 use std::path::PathBuf;
@@ -66,6 +68,7 @@ pub enum Command {
     #[command(subcommand)]
     Task(task::Command),
     Run(run::Args),
+    Ui(ui::Args),
     Note(note::Args),
     Undo(undo::Args),
     Stop(control::StopArgs),
@@ -74,6 +77,7 @@ pub enum Command {
     /// Resume a paused run.
     Resume(control::RunArgs),
     Status(status::Args),
+    Serve(serve::Args),
     Runs(runs::Args),
     Diff(diff::Args),
     /// Show what the latest failures have in common and what to do about it.
@@ -136,6 +140,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Pause(args) => control::pause(dir, &args),
         Command::Resume(args) => control::resume(dir, &args),
         Command::Stats(args) => stats::run(dir, &args),
+        Command::Serve(args) => serve::run(dir, &args),
         Command::Runs(args) => runs::run(dir, &args),
         Command::Diff(args) => diff::run(dir, &args),
         Command::Status(args) => status::run(dir, &args),
@@ -154,6 +159,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Trust(args) => trust::run(dir, &args),
         Command::Note(args) => note::run(dir, args),
         Command::Undo(args) => undo::run(dir, &args),
+        Command::Ui(args) => ui::run(dir, &args),
     };
     result.map_err(CommandError::outside_a_run)
 }
@@ -175,8 +181,8 @@ mod tests {
 
     use super::*;
 
-    /// Commands that print no data: they change something and are silent, or print a file of another kind.
-    const SILENT: [&str; 10] = [
+    /// Commands that print no data: they change something and are silent, print a file of another kind, or draw.
+    const SILENT: [&str; 12] = [
         "task edit",
         "task done",
         "task fail",
@@ -187,6 +193,8 @@ mod tests {
         "task deps rm",
         "completions",
         "man",
+        "ui",
+        "serve",
     ];
 
     fn collect(command: &clap::Command, path: &str, without: &mut Vec<String>) {

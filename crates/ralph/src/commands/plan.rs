@@ -6,7 +6,7 @@ mod show;
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use ralph_core::exit::RunExit;
 use ralph_core::files::write_whole;
@@ -274,21 +274,7 @@ fn draft_of(workspace: &Workspace) -> Result<Draft, CommandError> {
 
 /// Opens the plan in the person's editor.
 fn edited(workspace: &Workspace, text: &str) -> Result<String, CommandError> {
-    let editor = ["VISUAL", "EDITOR"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()));
-    let editor = editor.unwrap_or_else(|| "vi".to_owned());
-    let path = workspace.project.ralph_dir().join("plan-being-edited.md");
-    write_whole(&path, text.as_bytes()).map_err(|error| CommandError::cannot_write(&path, &error))?;
-    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&path).status();
-    let read = input::file(None, &path);
-    let _ = std::fs::remove_file(&path);
-    match status {
-        Ok(status) if status.success() => Ok(String::from_utf8_lossy(&read?).into_owned()),
-        Ok(_) => Err(CommandError::environment(format_args!("{editor} failed"))),
-        Err(error) => Err(CommandError::environment(format_args!("cannot start {editor}: {error}"))
-            .hint("set EDITOR to your editor")),
-    }
+    input::edited(&workspace.project.ralph_dir().join("plan-being-edited.md"), text)
 }
 
 fn refuse_existing(path: &Path) -> Result<(), CommandError> {

@@ -4,9 +4,11 @@
 //! run, and `ralph run --detach`. Field names are a contract of `ralph status --json`: fields may be added, none goes.
 
 mod decisions;
+mod eta;
 mod memory;
 mod plan;
 mod run;
+mod runs;
 mod task;
 
 use ralph_core::decide::Waiter;
@@ -24,10 +26,12 @@ pub use decisions::{
     CostPoint, DecisionFacts, History, ModelSpending, ModelSuccess, RetryKind, RetryResult, Share,
     StrategyFacts, replay_rows,
 };
+pub use eta::{Eta, LOOKED_AT};
 pub use memory::{LearningFacts, MemoryFacts};
 pub use plan::{OpenTask, PlanFacts, UnverifiedTask, next_command};
 pub use run::{GateChange, RunFacts, RunTask};
-pub use task::{Related, TaskFacts, masked};
+pub use runs::RunLine;
+pub use task::{AttemptFacts, Related, TaskFacts, TrendKind, masked};
 
 use crate::command_error::CommandError;
 use crate::settings::Settings;
@@ -99,7 +103,7 @@ pub struct ActiveRun {
     pub cost: Cost,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CurrentAttempt {
     #[serde(flatten)]
     pub task: TaskRef,
@@ -112,7 +116,7 @@ pub struct CurrentAttempt {
     pub log_path: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CurrentWait {
     pub waiting_for: WaitingFor,
     pub reason: String,
@@ -122,19 +126,23 @@ pub struct CurrentWait {
 
 impl StatusFacts {
     pub fn read(workspace: &Workspace, settings: &Settings) -> Result<Self, CommandError> {
+        Self::of(workspace, settings, &PlanFacts::read(workspace)?)
+    }
+
+    /// The same with a plan that was read already.
+    pub fn of(workspace: &Workspace, settings: &Settings, plan: &PlanFacts) -> Result<Self, CommandError> {
         let store = &workspace.store;
-        let plan = PlanFacts::read(workspace)?;
         let totals = store.totals()?;
         let breaker = BreakerFacts::read(store, settings)?;
         // Read before the last run: one that ends in between is shown as active, and not as neither active nor over.
-        let active = active_runs(store)?;
+        let active = ActiveRun::all(store)?;
         let is_listed = |run: &RunRow| active.iter().any(|one| one.run_id == run.id);
         let run = store.last_run()?.map(|run| LastRun { active: is_listed(&run) || is_active(&run), run });
         let over = run.as_ref().filter(|last| !last.active);
         let mut last_run = match over {
             Some(last) => {
                 let told = store.last_run_with_attempts()?.unwrap_or_else(|| last.run.clone());
-                Some(RunFacts::read(store, &plan, &told)?)
+                Some(RunFacts::read(store, plan, &told)?)
             }
             None => None,
         };
@@ -180,13 +188,13 @@ impl BreakerFacts {
     }
 }
 
-fn active_runs(store: &Store) -> Result<Vec<ActiveRun>, StoreError> {
-    let claims = store.claims()?;
-    let active = store.open_runs()?.into_iter().filter(is_active);
-    active.map(|run| ActiveRun::read(store, run, &claims)).collect()
-}
-
 impl ActiveRun {
+    pub fn all(store: &Store) -> Result<Vec<Self>, StoreError> {
+        let claims = store.claims()?;
+        let active = store.open_runs()?.into_iter().filter(is_active);
+        active.map(|run| Self::read(store, run, &claims)).collect()
+    }
+
     fn read(store: &Store, run: RunRow, claims: &[Claim]) -> Result<Self, StoreError> {
         let mut attempts = Vec::new();
         for claim in claims.iter().filter(|claim| claim.run_id == run.id) {

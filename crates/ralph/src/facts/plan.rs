@@ -119,6 +119,20 @@ impl PlanFacts {
         self.nodes.iter().filter_map(|node| Some((&node.id, node.parent.as_ref()?))).collect()
     }
 
+    /// The plan as it is looked over: who is whose parent, and who waits for whom.
+    pub fn nodes(&self) -> &[PlanNode] {
+        &self.nodes
+    }
+
+    /// How many tasks without subtasks can still be done before a person does something.
+    pub fn attainable(&self) -> u64 {
+        let held_up = held_up(&self.nodes).by;
+        let parents: HashSet<&TaskId> = self.nodes.iter().filter_map(|node| node.parent.as_ref()).collect();
+        let is_open = |node: &&PlanNode| matches!(node.status, Status::Pending | Status::InProgress);
+        let open = self.nodes.iter().filter(is_open);
+        open.filter(|node| !held_up.contains_key(&node.id) && !parents.contains(&node.id)).count() as u64
+    }
+
     pub fn waiting(&self) -> Vec<Waiter> {
         outlook(&self.nodes, &Scope::All).waiting
     }
@@ -205,17 +219,21 @@ impl PlanFacts {
         own.map(TaskRef::from).collect()
     }
 
+    /// Whether a task was blocked together with another one.
+    pub fn is_blocked_along(status: Status, reason: Option<&str>) -> bool {
+        let reason = reason.unwrap_or_default();
+        // Earlier versions wrote `blocked with`.
+        let is_along = |start: &&str| reason.starts_with(*start);
+        status == Status::Blocked && ["blocked because ", "blocked with "].iter().any(is_along)
+    }
+
     /// Fix tasks that were blocked together with the task they are for, and that task.
     fn blocked_chains(&self) -> HashMap<&TaskId, &TaskId> {
         let made_for: HashMap<&TaskId, &TaskId> =
             self.nodes.iter().filter_map(|node| Some((&node.id, node.made_for.as_ref()?))).collect();
-        let is_part = |task: &&Task| {
-            let reason = task.reason.as_deref().unwrap_or_default();
-            // Earlier versions wrote `blocked with`.
-            let is_along = |start: &&str| reason.starts_with(*start);
-            task.status == Status::Blocked && ["blocked because ", "blocked with "].iter().any(is_along)
-        };
-        let parts: HashSet<&TaskId> = self.tasks.iter().filter(is_part).map(|task| &task.id).collect();
+        let is_part = |task: &&Task| Self::is_blocked_along(task.status, task.reason.as_deref());
+        let parts = self.tasks.iter().filter(is_part);
+        let parts: HashSet<&TaskId> = parts.map(|task| &task.id).collect();
         let chain = |id| {
             let mut root = *made_for.get(id)?;
             while parts.contains(root) {

@@ -118,13 +118,13 @@ impl TaskFacts {
             notes: of_attempt(record.attempt_number),
             record,
         });
-        let history = history.collect();
+        let history: Vec<AttemptFacts> = history.collect();
         let interrupted = workspace.interrupted_tasks()?;
         let mut claims = store.claims()?.into_iter();
         let claim = claims.find(|claim| claim.task_id == *id && claim.purpose == Purpose::Attempt);
         let claim = claim.filter(|_| !interrupted.contains_key(id));
         let under_way = claim.map(|claim| CurrentAttempt::read(store, &claim)).transpose()?.flatten();
-        let plan = PlanFacts::read(workspace)?;
+        let next_command = next_command(workspace, &task, history.last())?;
         let related = |id: &TaskId| related(workspace, id);
         let all = |ids: &[TaskId]| -> Result<Vec<Related>, StoreError> {
             let tasks = ids.iter().map(&related).collect::<Result<Vec<_>, _>>()?;
@@ -133,7 +133,7 @@ impl TaskFacts {
         Ok(Self {
             standing: Standing::from(&task),
             next_model: store.metrics(id)?.users_model,
-            next_command: plan.retry_commands().remove(id),
+            next_command,
             parent: task.parent_id.as_ref().map(&related).transpose()?.flatten(),
             subtasks: store.children(id)?.iter().map(Related::from).collect(),
             dependencies: all(&task.depends_on)?,
@@ -145,6 +145,19 @@ impl TaskFacts {
             task: masked(task),
         })
     }
+}
+
+/// The whole plan is read only where the answer may be with another task.
+fn next_command(
+    workspace: &Workspace,
+    task: &Task,
+    last: Option<&AttemptFacts>,
+) -> Result<Option<String>, CommandError> {
+    if PlanFacts::is_blocked_along(task.status, task.reason.as_deref()) {
+        return Ok(PlanFacts::read(workspace)?.retry_commands().remove(&task.id));
+    }
+    let ended = last.map(|last| (last.record.outcome, last.record.gate));
+    Ok(super::next_command(task.name(), task.status, task.reason.as_deref(), ended))
 }
 
 /// None where an old file names a task that it does not hold.

@@ -7,11 +7,13 @@ mod canvas;
 mod charts;
 mod decisions;
 mod memory;
+mod runs;
 
 use serde::Serialize;
 
 pub use decisions::decisions;
 pub use memory::memory;
+pub use runs::runs;
 
 /// What colors the plots of a page, light and dark.
 pub const STYLE: &str = include_str!("style.css");

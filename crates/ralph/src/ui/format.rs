@@ -427,7 +427,7 @@ pub fn model_choice(model: &str, rationale: &str) -> String {
 
 /// Why a model was chosen, beside its name: of `adaptive: haiku (60% chance, ~$0.05), then sonnet` only what stands in
 /// parentheses; the plan for later attempts is in the JSON.
-fn short_rationale(rationale: &str) -> &str {
+pub fn short_rationale(rationale: &str) -> &str {
     let plan = rationale.strip_prefix("adaptive: ").unwrap_or(rationale);
     let odds = (plan != rationale).then(|| plan.split_once(" (")?.1.split_once(')')).flatten();
     odds.map_or(plan, |(odds, _)| odds)

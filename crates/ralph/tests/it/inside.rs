@@ -45,6 +45,7 @@ fn commands_that_change_something_are_refused_inside_an_attempt() {
         "learnings import x.jsonl",
         "logs --prune",
         "notify test",
+        "serve",
         "config set run.limit 3",
         "config unset run.agent",
     ];

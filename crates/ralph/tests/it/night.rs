@@ -15,6 +15,8 @@ use crate::support::{Project, data_memory, processes_with};
 
 const TASKS: usize = 500;
 const KILLS: usize = 10;
+/// More than any task may get on average, with those that do not count. How long a night takes says nothing.
+const MOST_ATTEMPTS: usize = 15;
 /// The most memory that a night may take for its data.
 const MEMORY_KB: u64 = 16 * 1024;
 
@@ -81,19 +83,24 @@ fn recorded(project: &Project) -> usize {
 fn stretch(project: &Project, until: Option<(usize, Duration)>) -> (Option<i32>, u64) {
     let mut child = project.start(&["run"]);
     let mut peak = 0;
-    let began = Instant::now();
+    let (mut attempts, mut at) = (0, Instant::now());
     loop {
         peak = peak.max(data_memory(child.id()).unwrap_or(0));
         if let Some(status) = child.try_wait().unwrap() {
             return (status.code(), peak);
         }
-        if let Some((_, late)) = until.filter(|(until, _)| recorded(project) >= *until) {
+        let so_far = recorded(project);
+        if let Some((_, late)) = until.filter(|(until, _)| so_far >= *until) {
             thread::sleep(late);
             send(&child, Signal::KILL);
             child.wait().unwrap();
             return (None, peak);
         }
-        assert!(began.elapsed() < Duration::from_secs(600), "it does not end");
+        if so_far > attempts {
+            (attempts, at) = (so_far, Instant::now());
+        }
+        assert!(at.elapsed() < Duration::from_secs(600), "it does not go on after {attempts} attempts");
+        assert!(attempts < TASKS * MOST_ATTEMPTS, "it does not end");
         thread::sleep(Duration::from_millis(15));
     }
 }

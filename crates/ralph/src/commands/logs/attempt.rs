@@ -9,7 +9,7 @@ use ralph_core::agent::{AgentKind, LogReader, Setup, StreamParser, partial_line}
 use ralph_core::host::{Host, ThisHost, is_stale};
 use ralph_core::logs::{LogDir, LogStream};
 use ralph_core::model::{Attempt, RunId, Task, Timestamp};
-use ralph_core::store::Claim;
+use ralph_core::store::{Claim, Store};
 use ralph_core::text::clean_bytes;
 use serde_json::json;
 
@@ -69,19 +69,8 @@ struct TaskLogs<'a> {
 }
 
 impl TaskLogs<'_> {
-    /// The task's attempts that have a log, oldest first; a running one is the last.
     fn all(&self) -> Result<Vec<LoggedAttempt>, CommandError> {
-        let (store, task) = (&self.workspace.store, self.task);
-        // Claims first: an attempt that ends between the two reads is then in both instead of in neither.
-        let claims = store.claims()?;
-        let history = store.history(Some(&task.id))?;
-        let mut all: Vec<LoggedAttempt> = history.into_iter().filter_map(LoggedAttempt::recorded).collect();
-        if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
-            let running = LoggedAttempt::claimed(task, claim, store.attempt_counts(&task.id)?.counted);
-            let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
-            all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
-        }
-        Ok(all)
+        LoggedAttempt::all(&self.workspace.store, self.task)
     }
 
     fn newest(&self) -> Result<Option<LoggedAttempt>, CommandError> {
@@ -225,6 +214,20 @@ pub enum State {
 }
 
 impl LoggedAttempt {
+    /// A task's attempts that have a log, oldest first; a running one is the last.
+    pub fn all(store: &Store, task: &Task) -> Result<Vec<Self>, CommandError> {
+        // Claims first: an attempt that ends between the two reads is then in both instead of in neither.
+        let claims = store.claims()?;
+        let history = store.history(Some(&task.id))?;
+        let mut all: Vec<Self> = history.into_iter().filter_map(Self::recorded).collect();
+        if let Some(claim) = claims.into_iter().find(|claim| claim.task_id == task.id) {
+            let running = Self::claimed(task, claim, store.attempt_counts(&task.id)?.counted);
+            let last = all.last().map_or(0, |logged| logged.attempt.attempt_number);
+            all.extend(running.filter(|logged| logged.attempt.attempt_number > last));
+        }
+        Ok(all)
+    }
+
     fn recorded(attempt: Attempt) -> Option<Self> {
         Some(Self { log: attempt.log_path.clone()?, attempt, state: State::Ended })
     }
@@ -246,22 +249,114 @@ impl LoggedAttempt {
         })
     }
 
+    pub fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
     fn path(&self, workspace: &Workspace) -> PathBuf {
         workspace.project.root().join(&self.log)
+    }
+}
+
+/// A log as text without styles and as wide as it comes, for views. What it says is clean and masked.
+pub struct LogText(AttemptReader);
+
+impl LogText {
+    pub fn open(workspace: &Workspace, task: &Task, logged: &LoggedAttempt) -> Result<Self, CommandError> {
+        AttemptReader::open(workspace, task, logged, usize::MAX).map(Self)
+    }
+
+    /// What was written since the last time, some of it; none if that is nothing.
+    pub fn more(&mut self) -> io::Result<Option<String>> {
+        let (text, more) = self.0.next(None)?;
+        Ok(more.then(|| anstream::adapter::strip_str(&text).to_string()))
+    }
+
+    /// What stands below the log of an attempt that is over: how it ended.
+    pub fn end(self, logged: &LoggedAttempt) -> String {
+        anstream::adapter::strip_str(&self.0.end(logged)).to_string()
     }
 }
 
 /// A log that is being shown.
 struct ShownLog {
     body: Body,
+}
+
+enum Body {
+    Raw(LogStream, Vec<u8>),
+    Read(Box<AttemptReader>),
+}
+
+/// Reads the log of an attempt as text for people, also while it grows.
+pub struct AttemptReader {
+    reader: LogReader,
+    /// Whether the agent is in the settings, so that its own events are read.
+    is_known: bool,
+    page: Page,
     dir: Rc<LogDir>,
     /// The file of the agent's standard error.
     stderr: String,
 }
 
-enum Body {
-    Raw(LogStream, Vec<u8>),
-    Read(LogReader, Page),
+impl AttemptReader {
+    /// `width` is how many columns a line may have.
+    pub fn open(
+        workspace: &Workspace,
+        task: &Task,
+        logged: &LoggedAttempt,
+        width: usize,
+    ) -> Result<Self, CommandError> {
+        let settings = workspace.settings()?;
+        let (log, dir, name) = open_log(workspace, task, logged, &settings)?;
+        let stem = name.strip_suffix(".jsonl").unwrap_or(&name);
+        let (parser, is_known) = parser(&logged.attempt, &settings);
+        Ok(Self {
+            reader: LogReader::new(log, parser),
+            is_known,
+            page: Page::new(task, width, logged.attempt.started_at),
+            dir,
+            stderr: format!("{stem}.stderr.log"),
+        })
+    }
+
+    /// What the next part of the log tells, and whether there may be more. `arrived` is now, where it has just come.
+    pub fn next(&mut self, arrived: Option<Timestamp>) -> io::Result<(String, bool)> {
+        let Self { reader, page, .. } = self;
+        let mut text = String::new();
+        let more = reader.read(&mut |at, entry| text.push_str(&page.entry(at.or(arrived), entry)))?;
+        Ok((text, more))
+    }
+
+    /// What stands below the log.
+    pub fn end(mut self, logged: &LoggedAttempt) -> String {
+        let mut text = String::new();
+        let report = self.reader.finish(&mut |at, entry| text.push_str(&self.page.entry(at, entry)));
+        // Most attempts have no standard error.
+        let errors = end_of_file(&self.dir, &self.stderr).unwrap_or_default();
+        let errors = last_lines(&clean_bytes(&errors), TAIL_LINES);
+        text.push_str(&self.page.end(logged, &report, &errors));
+        text
+    }
+}
+
+fn open_log(
+    workspace: &Workspace,
+    task: &Task,
+    logged: &LoggedAttempt,
+    settings: &Settings,
+) -> Result<(LogStream, Rc<LogDir>, String), CommandError> {
+    let missing = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => deleted(task, logged, settings),
+        _ => CommandError::environment(format_args!(
+            "cannot read {}: {error}",
+            logged.path(workspace).display()
+        )),
+    };
+    let (dir, name) = LogDir::of_record(workspace.project.root(), &logged.log).map_err(missing)?;
+    let dir = Rc::new(dir);
+    let log = LogStream::open(dir.clone(), &name).map_err(missing)?;
+    Ok((log, dir, name))
 }
 
 impl ShownLog {
@@ -272,27 +367,19 @@ impl ShownLog {
         logged: &LoggedAttempt,
         args: &Args,
     ) -> Result<Self, CommandError> {
-        let settings = workspace.settings()?;
-        let missing = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => deleted(task, logged, &settings),
-            _ => CommandError::environment(format_args!(
-                "cannot read {}: {error}",
-                logged.path(workspace).display()
-            )),
-        };
-        let (dir, name) = LogDir::of_record(workspace.project.root(), &logged.log).map_err(missing)?;
-        let dir = Rc::new(dir);
-        let log = LogStream::open(dir.clone(), &name).map_err(missing)?;
-        let body = if args.raw {
-            Body::Raw(log, vec![0; CHUNK])
-        } else {
-            let page = Page::new(task, ui::width(), logged.attempt.started_at);
-            let reader = LogReader::new(log, parser(&logged.attempt, &settings));
-            output::text(page.header(task, logged));
-            Body::Read(reader, page)
-        };
-        let stem = name.strip_suffix(".jsonl").unwrap_or(&name);
-        Ok(Self { body, dir, stderr: format!("{stem}.stderr.log") })
+        if args.raw {
+            let (log, ..) = open_log(workspace, task, logged, &workspace.settings()?)?;
+            return Ok(Self { body: Body::Raw(log, vec![0; CHUNK]) });
+        }
+        let reader = AttemptReader::open(workspace, task, logged, ui::width())?;
+        if !reader.is_known {
+            let name = logged.attempt.agent.as_deref().unwrap_or_default();
+            output::note(format_args!(
+                "note: the agent `{name}` is no longer in the settings, so its log is shown as text"
+            ));
+        }
+        output::text(reader.page.header(task, logged));
+        Ok(Self { body: Body::Read(Box::new(reader)) })
     }
 
     /// Shows what was written since the last time. `arrived` is now, where it has just come.
@@ -309,40 +396,29 @@ impl ShownLog {
                 output::bytes(buffer.get(..length).unwrap_or_default());
                 Ok(length > 0)
             }
-            Body::Read(reader, page) => {
-                let mut text = String::new();
-                let read = reader.read(&mut |at, entry| text.push_str(&page.entry(at.or(arrived), entry)));
+            Body::Read(reader) => {
+                let (text, more) = reader.next(arrived)?;
                 output::text(text);
-                read
+                Ok(more)
             }
         }
     }
 
     /// Shows what stands below the log.
     fn end(self, logged: &LoggedAttempt) {
-        if let Body::Read(reader, mut page) = self.body {
-            let mut text = String::new();
-            let report = reader.finish(&mut |at, entry| text.push_str(&page.entry(at, entry)));
-            // Most attempts have no standard error.
-            let errors = end_of_file(&self.dir, &self.stderr).unwrap_or_default();
-            let errors = last_lines(&clean_bytes(&errors), TAIL_LINES);
-            text.push_str(&page.end(logged, &report, &errors));
-            output::text(text);
+        if let Body::Read(reader) = self.body {
+            output::text(reader.end(logged));
         }
     }
 }
 
-/// The reader for the agent that made the attempt; for one that is no longer in the settings, a reader of text.
-fn parser(attempt: &Attempt, settings: &Settings) -> Box<dyn StreamParser> {
+/// The reader for the agent that made the attempt; for one that is no longer in the settings, a reader of text. Whether the agent
+/// is known.
+fn parser(attempt: &Attempt, settings: &Settings) -> (Box<dyn StreamParser>, bool) {
     let name = attempt.agent.as_deref().unwrap_or_default();
     match build_agent(name, &settings.agents) {
-        Ok(agent) => agent.parser(),
-        Err(_) => {
-            output::note(format_args!(
-                "note: the agent `{name}` is no longer in the settings, so its log is shown as text"
-            ));
-            AgentKind::Command.build(Setup::default()).parser()
-        }
+        Ok(agent) => (agent.parser(), true),
+        Err(_) => (AgentKind::Command.build(Setup::default()).parser(), false),
     }
 }
 

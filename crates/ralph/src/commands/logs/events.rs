@@ -128,7 +128,7 @@ fn for_each(
 }
 
 /// Events as lines, with the time in front and the day above.
-struct Story {
+pub struct Story {
     width: usize,
     day: String,
     /// Attempts so far that count against no task; the end of a run names only the others.
@@ -136,11 +136,11 @@ struct Story {
 }
 
 impl Story {
-    fn new(width: usize) -> Self {
+    pub fn new(width: usize) -> Self {
         Self { width, day: String::new(), uncounted: 0 }
     }
 
-    fn line(&mut self, event: &StoredEvent) -> String {
+    pub fn line(&mut self, event: &StoredEvent) -> String {
         let Some(line) = self.words(event) else { return String::new() };
         let mut text = String::new();
         let local = event.at.local();

@@ -4,6 +4,9 @@ mod attempt;
 mod events;
 mod page;
 
+pub use attempt::{AttemptReader, LogText, LoggedAttempt, State};
+pub use events::Story;
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -43,23 +43,13 @@ const SHOWN: u64 = 16 * 1024;
 
 /// Starts the run as a process of its own and waits until its agent works, so that a run that cannot work is told at once.
 pub(super) fn detach(workspace: &Workspace, settings: &Settings, args: &Args) -> CommandResult {
-    let login_found = check_first(workspace, settings)?;
-    let logs = workspace.project.logs();
-    let name = output_name();
-    let dir = LogDir::make(&logs).map_err(|error| CommandError::cannot_write(&logs, &error))?;
-    let shown = shown_path(workspace, &dir.path_of(&name));
-    let mut child = spawn(&dir, &name, &shown)?;
-    let wait = Wait { workspace, settings, output: &shown, login_found };
-    match wait.for_work(&mut child)? {
-        Start::Exited { recorded } => {
-            let code = show_output(&mut child, &dir, &name);
-            if !recorded {
-                let _ = dir.remove(&name);
-            }
-            Ok(code)
-        }
+    let mut started = Started::new(workspace, settings)?;
+    let start = started.wait(workspace, settings, Until::Works)?;
+    let Started { child, shown, .. } = &started;
+    match start {
+        Start::Exited { recorded } => Ok(started.show_output(recorded)),
         Start::Works(run) => {
-            report(args, &child, &run.id, &shown, None);
+            report(args, child, &run.id, shown, None);
             if !args.json && !args.quiet {
                 output::line(HOW_TO_LOOK);
                 if let Some(wait) = CurrentWait::read(&workspace.store, &run.id)? {
@@ -70,7 +60,7 @@ pub(super) fn detach(workspace: &Workspace, settings: &Settings, args: &Args) ->
         }
         Start::Ended(run) => {
             let end = RunFacts::read(&workspace.store, &PlanFacts::read(workspace)?, &run)?;
-            report(args, &child, &run.id, &shown, Some(&end));
+            report(args, child, &run.id, shown, Some(&end));
             if !is_failure(&end) {
                 return Ok(ExitCode::SUCCESS);
             }
@@ -80,6 +70,67 @@ pub(super) fn detach(workspace: &Workspace, settings: &Settings, args: &Args) ->
             Ok(ExitCode::from(u8::try_from(exit_code(&end)).unwrap_or(1)))
         }
     }
+}
+
+/// The same for a person who looks on: as soon as the run is on record. Else the exit code of what it said instead.
+pub(super) fn start(
+    workspace: &Workspace,
+    settings: &Settings,
+) -> Result<Result<(), ExitCode>, CommandError> {
+    let mut started = Started::new(workspace, settings)?;
+    Ok(match started.wait(workspace, settings, Until::Recorded)? {
+        Start::Exited { recorded } => Err(started.show_output(recorded)),
+        Start::Works(_) | Start::Ended(_) => Ok(()),
+    })
+}
+
+/// A run's process in the background, and where it prints.
+struct Started {
+    child: Child,
+    dir: LogDir,
+    name: String,
+    /// The path of its output below the project's root.
+    shown: String,
+    login_found: bool,
+}
+
+impl Started {
+    fn new(workspace: &Workspace, settings: &Settings) -> Result<Self, CommandError> {
+        let login_found = check_first(workspace, settings)?;
+        let logs = workspace.project.logs();
+        let name = output_name();
+        let dir = LogDir::make(&logs).map_err(|error| CommandError::cannot_write(&logs, &error))?;
+        let shown = shown_path(workspace, &dir.path_of(&name));
+        let child = spawn(&dir, &name, &shown)?;
+        Ok(Self { child, dir, name, shown, login_found })
+    }
+
+    fn wait(
+        &mut self,
+        workspace: &Workspace,
+        settings: &Settings,
+        until: Until,
+    ) -> Result<Start, CommandError> {
+        let Self { shown, login_found, .. } = self;
+        Wait { workspace, settings, output: shown, login_found: *login_found, until }
+            .for_work(&mut self.child)
+    }
+
+    fn show_output(&mut self, recorded: bool) -> ExitCode {
+        let code = show_output(&mut self.child, &self.dir, &self.name);
+        if !recorded {
+            let _ = self.dir.remove(&self.name);
+        }
+        code
+    }
+}
+
+/// What is waited for after a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    Recorded,
+    /// Its agent is at work.
+    Works,
 }
 
 const HOW_TO_LOOK: &str = "  ralph status --watch   watch its progress\n  ralph logs -f          follow its output\n  \
@@ -189,7 +240,7 @@ fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut after_dashes = false;
     all.filter(|word| {
         after_dashes |= word == "--";
-        after_dashes || (word != "--detach" && word != "--json")
+        after_dashes || !["--detach", "--ui", "--json"].iter().any(|flag| word == *flag)
     })
     .collect()
 }
@@ -212,6 +263,7 @@ struct Wait<'a> {
     /// The path by which the run is recognized.
     output: &'a str,
     login_found: bool,
+    until: Until,
 }
 
 impl Wait<'_> {
@@ -226,6 +278,7 @@ impl Wait<'_> {
             match runs.find(|run| run.output.as_deref() == Some(self.output)) {
                 Some(run) if run.ended_at.is_some() => return Ok(Start::Ended(run)),
                 run if exited => return Ok(Start::Exited { recorded: run.is_some() }),
+                Some(run) if self.until == Until::Recorded => return Ok(Start::Works(run)),
                 Some(run) => {
                     if first_event.is_none() && self.is_at_work(&run)? {
                         first_event = Some(Instant::now());
@@ -300,6 +353,8 @@ mod tests {
         let line = ["run", "1.3", "--detach", "--json", "--limit", "3"];
         let kept = arguments(line.iter().map(OsString::from));
         assert_eq!(kept, ["run", "1.3", "--limit", "3"]);
+        let kept = arguments(["run", "--ui", "a"].iter().map(OsString::from));
+        assert_eq!(kept, ["run", "a"]);
         let kept = arguments(["run", "--", "--detach"].iter().map(OsString::from));
         assert_eq!(kept, ["run", "--", "--detach"]);
     }

@@ -31,7 +31,7 @@ use crate::ui;
 use crate::ui::attendant::AtTerminal;
 use crate::ui::format::counted;
 use crate::workspace::{Workspace, random};
-use crate::{interrupts, output};
+use crate::{interrupts, output, tui};
 
 const NAMED: usize = 20;
 
@@ -115,6 +115,9 @@ pub struct Args {
     /// Run in the background; watch it with `ralph status --watch` or `ralph logs -f`, stop it with `ralph stop`.
     #[arg(long, conflicts_with = "dry_run")]
     detach: bool,
+    /// Run in the background and open it in the terminal UI; quitting the UI leaves the run as it is.
+    #[arg(long, conflicts_with_all = ["dry_run", "detach", "quiet", "json"])]
+    ui: bool,
     /// Show the next attempts without running them.
     #[arg(long)]
     dry_run: bool,
@@ -159,6 +162,9 @@ fn time(text: &str) -> Result<Duration, String> {
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     refuse_inside_an_attempt("ralph run")?;
+    if args.ui {
+        tui::check_terminal()?;
+    }
     let mut workspace = if args.dry_run { Workspace::open_to_read(dir)? } else { Workspace::open(dir)? };
     if let Some(error) = workspace.replaced_plan() {
         return Err(error);
@@ -190,6 +196,12 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     run_settings.notices = notices;
     if args.dry_run {
         return scope::dry_run(&workspace, &run_settings, crew.agent(), args);
+    }
+    if args.ui {
+        if let Err(code) = detach::start(&workspace, &settings)? {
+            return Ok(code);
+        }
+        return tui::open(workspace, settings, None);
     }
     if args.detach {
         return detach::detach(&workspace, &settings, args);

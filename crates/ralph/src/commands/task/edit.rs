@@ -184,7 +184,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// A title must be one line that says something and is not too long.
-fn title(text: &str) -> Result<String, CommandError> {
+pub fn title(text: &str) -> Result<String, CommandError> {
     let title = plain_line(text, usize::MAX);
     match title.chars().count() {
         0 => Err(CommandError::usage("the title is empty")),

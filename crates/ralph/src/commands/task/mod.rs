@@ -1,6 +1,6 @@
 //! `ralph task …`: the plan.
 
-mod edit;
+pub mod edit;
 mod tree;
 
 use std::collections::HashSet;

@@ -1,0 +1,246 @@
+//! The plan in groups (phases, or tasks with their subtasks), and what of a large one is shown at once.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use ralph_core::model::{Status, Task, TaskId};
+use ralph_core::store::{PlanNode, Store, StoreError};
+use ralph_core::text::{clean, mask_secrets, one_line};
+use serde::Serialize;
+
+use crate::facts::{OpenTask, PlanFacts};
+use crate::ui::format;
+use crate::ui::style::Standing;
+
+/// Tasks listed at once; of a larger plan those that run, need somebody, or come next.
+const LISTED: usize = 150;
+const TITLE_CHARS: usize = 160;
+const WHY_CHARS: usize = 240;
+
+/// The state of a task, as the page shows it: a glyph, a color and a word.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mark {
+    pub class: &'static str,
+    pub glyph: &'static str,
+    pub word: String,
+}
+
+impl From<Standing> for Mark {
+    fn from(of: Standing) -> Self {
+        let class = match of.status {
+            Status::Done if of.verified => "ok",
+            Status::Done => "weak",
+            Status::InProgress => "run",
+            Status::Blocked | Status::Failed => "bad",
+            Status::Pending | Status::Skipped => "idle",
+        };
+        let word = match of.status {
+            Status::Pending => "waiting".to_owned(),
+            _ => of.plain(),
+        };
+        Self { class, glyph: of.glyph(), word }
+    }
+}
+
+/// Text that was written by others, in one line that is fit to be shown.
+pub fn shown(text: &str, most: usize) -> String {
+    one_line(&mask_secrets(&clean(text)), most)
+}
+
+/// The same with its lines.
+pub fn shown_lines(text: &str, most_bytes: usize) -> String {
+    let text = mask_secrets(&clean(text)).into_owned();
+    let start = ralph_core::text::first_bytes(&text, most_bytes);
+    match start.len() < text.len() {
+        true => format!("{start}\n[…]"),
+        false => text,
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    pub id: TaskId,
+    pub name: String,
+    pub title: String,
+    #[serde(flatten)]
+    pub mark: Mark,
+    /// What it took so far, or what it waits for.
+    pub took: String,
+    pub why: Option<String>,
+}
+
+/// How many tasks of a group are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    pub total: u64,
+    pub verified: u64,
+    pub unverified: u64,
+    pub running: u64,
+    pub blocked: u64,
+    pub skipped: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, task: &Task) {
+        self.total += 1;
+        match task.status {
+            Status::Done if task.verified => self.verified += 1,
+            Status::Done => self.unverified += 1,
+            Status::InProgress => self.running += 1,
+            Status::Blocked | Status::Failed => self.blocked += 1,
+            Status::Skipped => self.skipped += 1,
+            Status::Pending => {}
+        }
+    }
+
+    pub fn done(&self) -> u64 {
+        self.verified + self.unverified
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    pub id: String,
+    pub title: String,
+    pub tally: Tally,
+    /// Places of its tasks in the plan.
+    #[serde(skip)]
+    pub members: Vec<usize>,
+}
+
+/// Every task is in one group. Subtasks are in that of the task above all of them.
+pub fn groups(plan: &PlanFacts) -> Vec<Group> {
+    let parents = plan.parents();
+    let by_id: HashMap<&TaskId, &Task> = plan.tasks.iter().map(|task| (&task.id, task)).collect();
+    let with_children: HashSet<&TaskId> = parents.values().copied().collect();
+    let specs: HashSet<Option<&str>> = plan.tasks.iter().map(|task| task.spec.as_deref()).collect();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for (place, task) in plan.tasks.iter().enumerate() {
+        let root = root(task, &parents, &by_id);
+        let (id, title) = match task.phase {
+            _ if with_children.contains(&root.id) => {
+                (root.id.to_string(), shown(&format!("{} {}", root.name(), root.title), TITLE_CHARS))
+            }
+            Some(phase) => (format!("phase {phase}"), format!("Phase {phase}")),
+            None => ("other".to_owned(), "Tasks".to_owned()),
+        };
+        let (id, title) = match &task.spec {
+            Some(spec) if specs.len() > 1 => {
+                (format!("{spec} {id}"), format!("{} · {title}", shown(spec, 60)))
+            }
+            _ => (id, title),
+        };
+        let at = *places.entry(id.clone()).or_insert_with(|| {
+            groups.push(Group { id, title, tally: Tally::default(), members: Vec::new() });
+            groups.len() - 1
+        });
+        if let Some(group) = groups.get_mut(at) {
+            group.members.push(place);
+            group.tally.add(task);
+        }
+    }
+    groups
+}
+
+fn root<'p>(
+    task: &'p Task,
+    parents: &HashMap<&'p TaskId, &'p TaskId>,
+    by_id: &HashMap<&'p TaskId, &'p Task>,
+) -> &'p Task {
+    let mut at = task;
+    // Parents form no cycle in a plan that Ralph made; one in a damaged file ends here, too.
+    for _ in 0..100 {
+        match parents.get(&at.id).and_then(|parent| by_id.get(parent)) {
+            Some(parent) => at = parent,
+            None => break,
+        }
+    }
+    at
+}
+
+/// A group as the page lists it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Listed {
+    #[serde(flatten)]
+    pub group: Group,
+    pub rows: Vec<Row>,
+    pub left_out: usize,
+}
+
+/// The plan as a list: all of it, or what matters now.
+pub fn listed(
+    store: &Store,
+    plan: &PlanFacts,
+    open: &[OpenTask],
+) -> Result<(Vec<Listed>, usize), StoreError> {
+    let chosen = chosen(&plan.tasks, plan.nodes());
+    let open: HashMap<&TaskId, &OpenTask> = open.iter().map(|task| (&task.task.task_id, task)).collect();
+    let mut listed = Vec::new();
+    let mut hidden = 0;
+    for group in groups(plan) {
+        let mut rows = Vec::new();
+        for place in &group.members {
+            let Some(task) = plan.tasks.get(*place) else { continue };
+            if chosen.as_ref().is_none_or(|chosen| chosen.contains(place)) {
+                rows.push(row(store, task, open.get(&task.id).copied())?);
+            }
+        }
+        match rows.is_empty() {
+            true => hidden += 1,
+            false => listed.push(Listed { left_out: group.members.len() - rows.len(), group, rows }),
+        }
+    }
+    Ok((listed, hidden))
+}
+
+/// Places of the tasks to list; none where all are.
+fn chosen(tasks: &[Task], nodes: &[PlanNode]) -> Option<HashSet<usize>> {
+    if tasks.len() <= LISTED {
+        return None;
+    }
+    let of = |wanted: fn(&Task) -> bool| {
+        tasks.iter().enumerate().filter(move |(_, task)| wanted(task)).map(|(place, _)| place)
+    };
+    let is_urgent =
+        |task: &Task| matches!(task.status, Status::InProgress | Status::Blocked | Status::Failed);
+    let satisfied: HashSet<&TaskId> =
+        nodes.iter().filter(|node| node.status.satisfies()).map(|node| &node.id).collect();
+    let is_next = |place: &usize| {
+        let depends = tasks.get(*place).map(|task| task.depends_on.as_slice()).unwrap_or_default();
+        depends.iter().all(|id| satisfied.contains(id))
+    };
+    let next = of(|task| task.status == Status::Pending).filter(is_next);
+    Some(of(is_urgent).take(LISTED * 2 / 3).chain(next).take(LISTED).collect())
+}
+
+fn row(store: &Store, task: &Task, open: Option<&OpenTask>) -> Result<Row, StoreError> {
+    let waits: Vec<&str> = open.iter().flat_map(|open| &open.waits_for).map(|by| by.name.as_str()).collect();
+    let took = match (task.attempts, waits.as_slice()) {
+        (0, []) => String::new(),
+        (0, [one]) => format!("waits for {one}"),
+        (0, [one, rest @ ..]) => format!("waits for {one} and {} more", rest.len()),
+        (attempts, _) => {
+            let spent = store.spent_on_task(&task.id)?;
+            let mut parts = vec![format::counted(u64::from(attempts), "attempt")];
+            parts.extend(
+                (!spent.time.is_zero()).then(|| format::elapsed(spent.time.max(Duration::from_secs(1)))),
+            );
+            parts.extend((spent.usd > 0.0).then(|| format::cost(Some(spent.usd), spent.estimated)));
+            parts.join(" · ")
+        }
+    };
+    let why = match task.status {
+        Status::Done | Status::Skipped => task.reason.clone(),
+        Status::Blocked | Status::Failed => open.and_then(|open| open.why.clone()),
+        Status::Pending | Status::InProgress => None,
+    };
+    Ok(Row {
+        id: task.id.clone(),
+        name: task.name().to_owned(),
+        title: shown(&task.title, TITLE_CHARS),
+        mark: Standing::from(task).into(),
+        took,
+        why: why.map(|why| shown(&why, WHY_CHARS)),
+    })
+}

@@ -1,0 +1,362 @@
+//! What the page shows first: how far the plan is, what runs, what needs a person, what it cost.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use ralph_core::decide::{Budget, Meter, Spent, meters};
+use ralph_core::event::WaitingFor;
+use ralph_core::model::{RunId, Status, TaskId, Timestamp};
+use ralph_core::store::{BreakerState, PlanCounts, Purpose, RunRequest, Scope, Store};
+use serde::Serialize;
+
+use super::access::Changes;
+use super::groups::{Listed, Mark, listed, shown};
+use crate::actions::describe_action;
+use crate::command_error::CommandError;
+use crate::commands::run;
+use crate::facts::{ActiveRun, CurrentAttempt, Eta, LOOKED_AT, PlanFacts, StatusFacts};
+use crate::settings::Settings;
+use crate::ui::style::Standing;
+use crate::ui::{format, lines};
+use crate::workspace::{Workspace, now};
+
+/// Tasks that need somebody, listed at once.
+const NEEDS: usize = 12;
+const LINE_CHARS: usize = 400;
+
+/// Everything of the first view. Nothing in it changes while nothing happens: what counts seconds is left to the page.
+#[derive(Debug, Serialize)]
+pub struct Now {
+    pub project: String,
+    /// Different whenever the plan or its attempts are.
+    pub stamp: u64,
+    pub actions: bool,
+    pub run: Option<RunNow>,
+    pub counts: PlanCounts,
+    pub summary: String,
+    pub needs: Vec<Need>,
+    pub more_needs: usize,
+    pub notices: Vec<Notice>,
+    pub workers: Vec<Worker>,
+    /// What a run waits for.
+    pub waiting: Option<Wait>,
+    pub cost: Option<String>,
+    pub budgets: Vec<Bar>,
+    pub eta: Option<String>,
+    /// The groups of the plan with the tasks that matter now.
+    pub groups: Vec<Listed>,
+    pub groups_left_out: usize,
+    /// What undo would take back.
+    pub last_action: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct RunNow {
+    pub id: RunId,
+    pub active: bool,
+    /// In a word, with its color.
+    pub word: String,
+    pub class: &'static str,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub duration_ms: u64,
+    pub can_pause: bool,
+    pub can_resume: bool,
+    /// How it ended and what to do, where it is over.
+    pub reason: Option<String>,
+    pub hint: Option<String>,
+    /// Others that are active.
+    pub others: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Need {
+    pub id: TaskId,
+    pub name: String,
+    pub title: String,
+    #[serde(flatten)]
+    pub mark: Mark,
+    pub happened: String,
+    pub why: Option<String>,
+    /// What to type instead of clicking.
+    pub command: Option<String>,
+    pub dependents: u64,
+    /// Whether a go-ahead moves it on; else only a reset does.
+    pub is_blocked: bool,
+}
+
+/// Something about the whole project that needs a person.
+#[derive(Debug, Serialize)]
+pub struct Notice {
+    pub text: String,
+    pub command: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Worker {
+    pub id: TaskId,
+    pub name: String,
+    pub title: String,
+    pub run: RunId,
+    /// `attempt 2`, or that only a gate runs.
+    pub what: String,
+    pub agent: Option<String>,
+    pub since: Timestamp,
+    pub has_output: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Wait {
+    pub text: String,
+    pub since: Timestamp,
+    pub until: Option<Timestamp>,
+}
+
+/// A budget and how much of it is used.
+#[derive(Debug, Serialize)]
+pub struct Bar {
+    pub label: &'static str,
+    pub text: String,
+    /// From 0 to 1.
+    pub share: f64,
+    pub near: bool,
+}
+
+impl Now {
+    /// What the page is told, and the attempts under way, whose output it gets, too.
+    pub fn read(
+        workspace: &Workspace,
+        settings: &Settings,
+        changes: Changes,
+    ) -> Result<(Self, Vec<CurrentAttempt>), CommandError> {
+        let store = &workspace.store;
+        let plan = PlanFacts::read(workspace)?;
+        let status = StatusFacts::of(workspace, settings, &plan)?;
+        let (groups, groups_left_out) = listed(store, &plan, &status.open)?;
+        let newest = store.newest_attempts(LOOKED_AT)?;
+        let eta = Eta::of(&status.active, &plan, &newest).map(|eta| eta_in_words(&eta));
+        let needs: Vec<Need> = status.open.iter().filter(|task| task.needs_you()).map(need).collect();
+        let cost = match (status.active.last(), &status.last_run) {
+            (Some(run), _) => format::total(&run.cost),
+            (None, Some(run)) => format::total(&run.cost),
+            (None, None) => None,
+        };
+        let last_action = store.plan_actions(1)?.first().map(|action| shown(&describe_action(action), 200));
+        let more_needs = needs.len().saturating_sub(NEEDS);
+        let mut facts = Self {
+            project: project_name(workspace),
+            stamp: 0,
+            actions: changes == Changes::Allowed,
+            run: run_now(&status),
+            counts: status.tasks,
+            summary: status.tasks.summary(),
+            needs: needs.into_iter().take(NEEDS).collect(),
+            more_needs,
+            notices: notices(workspace, &status),
+            workers: status.active.iter().flat_map(workers).collect(),
+            waiting: status.active.iter().find_map(wait),
+            cost,
+            budgets: budgets(store, settings, &status)?,
+            eta: None,
+            groups,
+            groups_left_out,
+            last_action,
+        };
+        let newest_change = plan.tasks.iter().map(|task| task.updated_at).max();
+        facts.stamp = stamp(&facts, (newest_change, status.attempts, status.uncounted_attempts));
+        facts.eta = eta;
+        Ok((facts, status.active.into_iter().flat_map(|run| run.attempts).collect()))
+    }
+}
+
+pub fn project_name(workspace: &Workspace) -> String {
+    let root = workspace.project.root();
+    shown(&root.file_name().unwrap_or(root.as_os_str()).to_string_lossy(), 80)
+}
+
+fn stamp(facts: &Now, beside: impl std::fmt::Debug) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_string(facts).unwrap_or_default().hash(&mut hasher);
+    format!("{beside:?}").hash(&mut hasher);
+    // What JavaScript holds exactly.
+    hasher.finish() >> 12
+}
+
+fn eta_in_words(eta: &Eta) -> String {
+    let left = match eta.left_ms {
+        0..60_000 => "less than a minute".to_owned(),
+        // Seconds would say more than is known.
+        ms => format!("about {}", format::elapsed(Duration::from_secs(ms.div_ceil(60_000) * 60))),
+    };
+    let basis = match eta.attempts {
+        1 => "1 attempt like these".to_owned(),
+        n => format!("{n} attempts like these"),
+    };
+    format!("{left} left ({basis})")
+}
+
+fn run_now(status: &StatusFacts) -> Option<RunNow> {
+    if let Some(run) = status.active.last() {
+        let is_paused = run.waiting.as_ref().is_some_and(|wait| wait.waiting_for == WaitingFor::Resume);
+        let (word, class) = match (run.request, is_paused) {
+            _ if run.stopped => ("suspended", "weak"),
+            (Some(RunRequest::Stop), _) => ("stopping", "weak"),
+            (_, true) => ("paused", "weak"),
+            (Some(RunRequest::Pause), _) => ("pausing", "weak"),
+            _ if run.waiting.is_some() => ("waiting", "weak"),
+            _ => ("running", "run"),
+        };
+        return Some(RunNow {
+            id: run.run_id.clone(),
+            active: true,
+            word: word.to_owned(),
+            class,
+            started_at: run.started_at,
+            ended_at: None,
+            duration_ms: 0,
+            can_pause: run.request.is_none() && !is_paused,
+            can_resume: is_paused || run.request == Some(RunRequest::Pause),
+            reason: None,
+            hint: None,
+            others: status.active.len() - 1,
+        });
+    }
+    // A run that crashed before an attempt of it was recorded is not the last one that is told of, but it is the last one.
+    let crashed = status.run.as_ref().map(|last| &last.run).filter(|run| run.outcome.is_none());
+    let run = status.last_run.as_ref()?;
+    if let Some(crashed) = crashed.filter(|crashed| crashed.id != run.run_id) {
+        return Some(RunNow {
+            id: crashed.id.clone(),
+            active: false,
+            word: "crashed".to_owned(),
+            class: "bad",
+            started_at: crashed.started_at,
+            ended_at: None,
+            duration_ms: 0,
+            can_pause: false,
+            can_resume: false,
+            reason: Some("Ralph crashed; the next run continues where it stopped".to_owned()),
+            hint: None,
+            others: 0,
+        });
+    }
+    let (word, class) = match (run.outcome.as_str(), run.exit_code) {
+        ("died", _) => ("crashed", "bad"),
+        (_, Some(0)) => ("finished", "ok"),
+        _ => ("stopped", "weak"),
+    };
+    Some(RunNow {
+        id: run.run_id.clone(),
+        active: false,
+        word: word.to_owned(),
+        class,
+        started_at: run.started_at,
+        ended_at: run.ended_at.or(run.crashed_at),
+        duration_ms: run.duration_ms,
+        can_pause: false,
+        can_resume: false,
+        reason: run.reason.as_ref().map(|reason| shown(reason, LINE_CHARS)),
+        hint: run.hint.as_ref().map(|hint| shown(hint, LINE_CHARS)),
+        others: 0,
+    })
+}
+
+fn need(task: &crate::facts::OpenTask) -> Need {
+    Need {
+        id: task.task.task_id.clone(),
+        name: task.task.name().to_owned(),
+        title: shown(&task.task.title, 200),
+        mark: Standing::of(task.status).into(),
+        happened: shown(&task.happened, LINE_CHARS),
+        why: task.why.as_ref().map(|why| shown(why, LINE_CHARS)),
+        command: task.next.clone(),
+        dependents: task.dependents,
+        is_blocked: task.status == Status::Blocked,
+    }
+}
+
+fn notices(workspace: &Workspace, status: &StatusFacts) -> Vec<Notice> {
+    let mut notices = Vec::new();
+    if let Some(error) = workspace.replaced_plan() {
+        notices.push(Notice {
+            text: shown(error.message(), LINE_CHARS),
+            command: Some("ralph status".to_owned()),
+        });
+    }
+    if status.breaker.state != BreakerState::Closed {
+        let failures = format::counted(status.breaker.failures, "failure");
+        notices.push(Notice {
+            text: format!("The circuit breaker is open after {failures} in a row."),
+            command: Some("ralph analyze".to_owned()),
+        });
+    }
+    for gate in status.gates_waiting.iter().take(NEEDS) {
+        let (before, after) = (gate.gate.before.as_deref(), gate.gate.after.as_deref());
+        let text = lines::waiting_gate(&gate.gate.name, &gate.path, before, after);
+        let text = anstream::adapter::strip_str(&text).to_string();
+        notices.push(Notice { text: shown(&text, LINE_CHARS), command: None });
+    }
+    for limit in &status.limits {
+        let until = limit.until.local_near(now());
+        notices.push(Notice {
+            text: format!("{} hit its usage limit, which resets at {until}.", shown(&limit.agent, 60)),
+            command: None,
+        });
+    }
+    notices
+}
+
+fn workers(run: &ActiveRun) -> impl Iterator<Item = Worker> {
+    run.attempts.iter().map(|one| Worker {
+        id: one.task.task_id.clone(),
+        name: one.task.name().to_owned(),
+        title: shown(&one.task.title, 200),
+        run: run.run_id.clone(),
+        what: match one.purpose {
+            Purpose::Attempt => format!("attempt {}", one.attempt),
+            Purpose::ParentGate => "its gate runs".to_owned(),
+        },
+        agent: format::agent_and_model(one.agent.as_deref(), one.model.as_deref()).map(|it| shown(&it, 100)),
+        since: one.since,
+        has_output: one.log_path.is_some(),
+    })
+}
+
+fn wait(run: &ActiveRun) -> Option<Wait> {
+    let wait = run.waiting.as_ref()?;
+    Some(Wait { text: shown(&wait.reason, LINE_CHARS), since: wait.since, until: wait.until })
+}
+
+fn budgets(store: &Store, settings: &Settings, status: &StatusFacts) -> Result<Vec<Bar>, CommandError> {
+    let budgets = run::run_settings(settings, Scope::All, &run::Args::default()).budgets;
+    let run = status.active.last();
+    let spent = Spent {
+        run: run.map(|run| run.cost).or(status.last_run.as_ref().map(|run| run.cost)).unwrap_or_default(),
+        day: store.spent_on_day(now())?,
+        // Whole minutes: what counts seconds would change all the time.
+        run_time: run.map_or(Duration::ZERO, |run| {
+            Duration::from_secs(now().since(run.started_at).as_secs() / 60 * 60)
+        }),
+    };
+    Ok(meters(&budgets, &spent).iter().map(bar).collect())
+}
+
+fn bar(meter: &Meter) -> Bar {
+    let (label, is_money) = match meter.budget {
+        Budget::RunCost => ("Cost of the run", true),
+        Budget::DayCost => ("Cost today", true),
+        Budget::TaskCost => ("Cost of the task", true),
+        Budget::RunTime => ("Time of the run", false),
+        Budget::TaskTime => ("Time of the task", false),
+    };
+    let amount = |n: f64, estimated: bool| match is_money {
+        true => format::cost(Some(n), estimated),
+        false => format::elapsed(Duration::try_from_secs_f64(n.max(0.0) * 60.0).unwrap_or_default()),
+    };
+    Bar {
+        label,
+        text: format!("{} of {}", amount(meter.used, meter.estimated), amount(meter.most, false)),
+        share: if meter.most > 0.0 { (meter.used / meter.most).clamp(0.0, 1.0) } else { 1.0 },
+        near: meter.is_near(),
+    }
+}
