@@ -10,7 +10,7 @@ use crate::model::{
     Attempt, Cost, ErrorType, GateOf, GateOutcome, Key, LearningId, ModelChoice, Outcome, ReviewVerdict,
     RunId, Status, Task, TaskId, Timestamp, Verification,
 };
-use crate::store::{Merged, PlanCounts};
+use crate::store::{ConflictKind, Merged, PlanCounts};
 
 pub const EVENT_VERSION: u32 = 1;
 
@@ -68,6 +68,21 @@ impl From<&Task> for TaskRef {
     }
 }
 
+/// What a run was asked to do, beside its settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRequested {
+    /// The names of the first tasks that it was to cover, with their subtasks; empty for the whole plan.
+    pub tasks: Vec<String>,
+    /// How many these were.
+    pub task_count: u64,
+    /// The model that wins over everything.
+    pub model: Option<String>,
+    pub max_cost_usd: Option<f64>,
+    pub max_task_cost_usd: Option<f64>,
+    pub max_daily_cost_usd: Option<f64>,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
@@ -88,6 +103,14 @@ pub enum EventKind {
         /// The names of the first open tasks whose gate passed before any work.
         #[serde(default)]
         already_green: Vec<String>,
+        #[serde(default)]
+        asked: RunRequested,
+        /// How many workers the run has.
+        #[serde(default = "one")]
+        jobs: u32,
+        /// The branch that their work lands on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
     },
     /// A try whose process died was found and recorded.
     LostFound {
@@ -128,6 +151,34 @@ pub enum EventKind {
     Activity {
         task_id: TaskId,
         activity: Activity,
+    },
+    /// The work is combined with what others landed, and put on the branch; not in the log.
+    LandingStarted {
+        #[serde(flatten)]
+        task: TaskRef,
+    },
+    /// The task's work is on the branch of the run.
+    Landed {
+        #[serde(flatten)]
+        task: TaskRef,
+        commit: String,
+        branch: String,
+    },
+    /// The work of a run is on a branch that is not merged into what is checked out. Told at its end, and by later runs.
+    Unmerged {
+        branch: String,
+        commits: u64,
+        /// What is checked out.
+        into: Option<String>,
+    },
+    /// Good work does not go together with what others landed.
+    Conflict {
+        #[serde(flatten)]
+        task: TaskRef,
+        kind: ConflictKind,
+        files: Vec<String>,
+        /// The names of the tasks whose work it is.
+        others: Vec<String>,
     },
     /// The gate is running; not in the log.
     GateStarted {
@@ -333,6 +384,11 @@ pub enum EventKind {
     },
 }
 
+/// Runs of earlier versions had one worker.
+fn one() -> u32 {
+    1
+}
+
 /// Where a change of a gate came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -350,6 +406,8 @@ pub enum WaitingFor {
     Service,
     /// Work that another run holds.
     OtherRun,
+    /// Work that other workers of the run have under way; not in the log.
+    Workers,
     /// The circuit breaker, to cool down.
     Cooldown,
     /// A person, who paused the run.

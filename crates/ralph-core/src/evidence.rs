@@ -4,6 +4,7 @@ use crate::agent::{AgentReport, Stop};
 use crate::gate::Tampered;
 use crate::model::{ErrorType, FailureClass, GateRecord, GitRecord, Outcome, Review, ReviewVerdict};
 use crate::signals::Signals;
+use crate::store::ConflictKind;
 use crate::text::few;
 
 const NAMED: usize = 5;
@@ -36,6 +37,8 @@ pub struct Evidence {
     pub integrity: Integrity,
     /// Why work that is done is not on its branch or not committed.
     pub commit_failure: Option<CommitFailure>,
+    /// Why work that is done and committed is not on the branch of the run.
+    pub landing_failure: Option<LandingFailure>,
 }
 
 /// Whether the judges of an attempt were left alone, and what a review said.
@@ -194,6 +197,16 @@ pub enum CommitFailure {
         /// What a person can do about a program that appeared during the run.
         fix: Option<String>,
     },
+}
+
+/// Good work does not go together with what others landed meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LandingFailure {
+    pub kind: ConflictKind,
+    pub why: String,
+    pub files: Vec<String>,
+    /// The names of the tasks whose work it is.
+    pub others: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

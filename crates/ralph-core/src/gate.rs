@@ -51,12 +51,12 @@ pub struct Gate<'a> {
 }
 
 /// Runs a gate, started by the guard where there is one, again if it fails and may be flaky. `look_on` is called many times
-/// a second, and with the number of each run as it starts.
+/// a second, and with the number of each run as it starts; where it says so, the gate ends as if interrupted.
 pub fn run(
     gate: &Gate<'_>,
     mut guard: Option<&mut Guard>,
     interrupt: &Interrupt,
-    look_on: &mut dyn FnMut(GateProgress),
+    look_on: &mut dyn FnMut(GateProgress) -> bool,
 ) -> Result<GateResult, SpawnError> {
     let mut run = 1;
     let first_started = Instant::now();
@@ -93,7 +93,7 @@ fn once(
     gate: &Gate<'_>,
     guard: Option<&mut Guard>,
     interrupt: &Interrupt,
-    look_on: &mut dyn FnMut(GateProgress),
+    look_on: &mut dyn FnMut(GateProgress) -> bool,
 ) -> Result<Option<GateRecord>, SpawnError> {
     let (shell, script) = shell_for(gate);
     let launch = Launch {
@@ -104,8 +104,13 @@ fn once(
         stdin: String::new(),
     };
     let limits = ProcessLimits { wall: gate.timeout, idle: None, grace: gate.grace };
-    let mut output =
-        Output { reader: Reader::default(), end: BoundedText::new(0, KEPT), member: None, look_on };
+    let mut output = Output {
+        reader: Reader::default(),
+        end: BoundedText::new(0, KEPT),
+        member: None,
+        look_on,
+        ends: false,
+    };
     let ended = match agent::run_below(guard, &launch, &limits, interrupt, &mut output) {
         Err(error) if error.source.kind() == std::io::ErrorKind::ArgumentListTooLong => {
             // A fault of this gate alone.
@@ -119,20 +124,20 @@ fn once(
     let end = text::mask_secrets(&end);
     let mut fix = None;
     let exit_code = match (&ended.stop, &ended.exit) {
-        (Stop::Exited | Stop::Budget | Stop::Noted, Exit::Code(code)) => Some(*code),
+        (Stop::Exited | Stop::Budget, Exit::Code(code)) => Some(*code),
         _ => None,
     };
     let (outcome, how) = match (ended.stop, ended.exit) {
-        (Stop::Interrupted, _) => return Ok(None),
+        (Stop::Interrupted | Stop::UserNote, _) => return Ok(None),
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
             (GateOutcome::TimedOut, format!("timed out after {}", text::duration(gate.timeout)))
         }
         (Stop::GuardLost, _) => {
             (GateOutcome::Failed, "was stopped because Ralph's guard process was killed".into())
         }
-        // A gate has no budget and gets no notes.
-        (Stop::Exited | Stop::Budget | Stop::Noted, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
-        (Stop::Exited | Stop::Budget | Stop::Noted, Exit::Code(code)) => {
+        // A gate has no budget.
+        (Stop::Exited | Stop::Budget, Exit::Code(0)) => (GateOutcome::Passed, "passed".into()),
+        (Stop::Exited | Stop::Budget, Exit::Code(code)) => {
             let exited = Exited {
                 command: gate.command,
                 code,
@@ -151,7 +156,7 @@ fn once(
                 (None, None) => (GateOutcome::Failed, format!("exited with code {code}")),
             }
         }
-        (Stop::Exited | Stop::Budget | Stop::Noted, Exit::Signal(signal)) => {
+        (Stop::Exited | Stop::Budget, Exit::Signal(signal)) => {
             (GateOutcome::Failed, format!("was killed by signal {signal}"))
         }
     };
@@ -212,7 +217,8 @@ struct Output<'a> {
     end: BoundedText,
     /// The command of its pipeline that failed, of how many.
     member: Option<(usize, usize)>,
-    look_on: &'a mut dyn FnMut(GateProgress),
+    look_on: &'a mut dyn FnMut(GateProgress) -> bool,
+    ends: bool,
 }
 
 impl Watch for Output<'_> {
@@ -230,7 +236,11 @@ impl Watch for Output<'_> {
     }
 
     fn tick(&mut self) {
-        (self.look_on)(GateProgress::Tick);
+        self.ends |= (self.look_on)(GateProgress::Tick);
+    }
+
+    fn ends(&self) -> Option<Stop> {
+        self.ends.then_some(Stop::UserNote)
     }
 }
 
@@ -290,7 +300,7 @@ mod tests {
     }
 
     fn record(gate: &Gate<'_>) -> GateRecord {
-        match run(gate, None, &Interrupt::default(), &mut |_| {}).unwrap() {
+        match run(gate, None, &Interrupt::default(), &mut |_| false).unwrap() {
             GateResult::Ran(record) => record,
             other => panic!("{other:?}"),
         }

@@ -254,6 +254,7 @@ mod tests {
             claimed_at: Timestamp::from_secs(0),
             heartbeat_at: Timestamp::from_secs(0),
             purpose: Purpose::Attempt,
+            stage: None,
             attempt: UnfinishedAttempt::default(),
         }
     }

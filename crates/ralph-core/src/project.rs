@@ -25,6 +25,10 @@ impl Project {
 
     /// The nearest directory, from here upwards, that holds settings or Ralph's directory.
     pub fn find(from: &Path) -> Option<Self> {
+        // Below the working tree of a worker, that of its project: the tree may have settings, but has no plan.
+        if let Some(root) = crate::git::project_of_tree(from).filter(|root| root.join(RALPH_DIR).is_dir()) {
+            return Some(Self::at(root));
+        }
         from.ancestors()
             .find(|dir| dir.join(CONFIG_FILE).is_file() || dir.join(RALPH_DIR).is_dir())
             .map(Self::at)

@@ -190,6 +190,13 @@ pub fn neighbours(profile: &Profile, tried: Vec<Tried>, all: &Frequencies) -> Ve
     near
 }
 
+/// The files that tasks like this one changed.
+pub fn files_of_alike(profile: &Profile, tried: &[Tried], all: &Frequencies) -> BTreeSet<String> {
+    let measure = Measure::new(profile, all);
+    let alike = tried.iter().filter(|other| measure.likeness(other) >= ALIKE);
+    alike.flat_map(|other| other.files.iter().cloned()).take(MOST_FILES).collect()
+}
+
 /// One task's words and files with their weights, to compare many others with.
 struct Measure<'a> {
     title: Weighted<'a>,

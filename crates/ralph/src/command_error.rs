@@ -97,6 +97,10 @@ impl CommandError {
         self
     }
 
+    pub fn first_hint(&self) -> Option<String> {
+        self.hints.first().cloned()
+    }
+
     pub fn report(&self) -> ExitCode {
         print(&self.message, &self.hints);
         ExitCode::from(self.exit.code())

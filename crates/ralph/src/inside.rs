@@ -8,7 +8,7 @@ use ralph_core::project::Project;
 use ralph_core::store::Store;
 
 use crate::command_error::CommandError;
-use crate::commands::{Command, breaker, config, learnings, limits, task};
+use crate::commands::{Command, breaker, config, learnings, limits, task, worktrees};
 use crate::workspace::{set_read_only, start_dir};
 
 /// What a command does to a project.
@@ -82,6 +82,7 @@ fn effect(command: &Command) -> Effect {
         | Command::Config(Config::Show { .. } | Config::Get { .. } | Config::Path(_))
         | Command::Breaker(breaker::Command::Show(_))
         | Command::Limits(limits::Command::Show(_))
+        | Command::Worktrees(worktrees::Command::List(_))
         | Command::Task(Task::List(_) | Task::Show { .. } | Task::Tree { .. })
         | Command::Task(Task::Deps(task::Deps::List { .. }))
         | Command::Learnings(Learnings::List(_) | Learnings::Show { .. })

@@ -39,12 +39,14 @@ pub fn listen() -> Result<Interrupt, CommandError> {
     let listener = move || {
         for signal in &mut signals {
             match signal {
-                SIGINT => raised.raise(Signal::Interrupt),
-                SIGHUP => raised.hang_up(),
-                _ => raised.raise(Signal::Terminate),
-            }
-            if raised.at_once() {
-                end_soon(&raised);
+                SIGINT => raise(&raised, Signal::Interrupt),
+                SIGHUP => {
+                    raised.hang_up();
+                    if raised.at_once() {
+                        end_soon(&raised);
+                    }
+                }
+                _ => raise(&raised, Signal::Terminate),
             }
         }
     };
@@ -53,6 +55,14 @@ pub fn listen() -> Result<Interrupt, CommandError> {
             .hint("the process limit is reached; check `ulimit -u` and the container's limits")
     })?;
     Ok(interrupt)
+}
+
+/// Tells this process to stop, as a signal does.
+pub fn raise(interrupt: &Interrupt, signal: Signal) {
+    interrupt.raise(signal);
+    if interrupt.at_once() {
+        end_soon(interrupt);
+    }
 }
 
 /// From now on Ctrl-C ends this program at once and quietly, even while it waits for a reader. For commands that only look.

@@ -171,6 +171,10 @@ settings! {
         model: Option<String> = None,
         /// What a finished task is worth, in dollars. `adaptive` blocks a task instead of spending more on it.
         value_usd: f64 = 15.0,
+        /// How many tasks a run works on at once, each in a working tree of its own.
+        jobs: Count = Count(1),
+        /// Whether even a single worker works in a tree of its own instead of yours.
+        isolate: bool = false,
         /// Maximum number of attempts in one run.
         limit: Option<Count> = None,
         /// Cost limit of one run, in dollars. No new attempt starts once it is reached.
@@ -293,6 +297,15 @@ settings! {
         /// How long a git query may take before the run stops with an error. Ralph allows more in large or slow
         /// repositories.
         query_timeout: Duration = seconds(10),
+    }
+    worktree: WorktreeSection {
+        /// Directory for the working trees of workers. By default `ralph/worktrees` in `$XDG_STATE_HOME`, which is
+        /// `~/.local/state` if unset.
+        dir: Option<String> = None,
+        /// Files that are not in git and that a new working tree gets a copy of, such as `.env`.
+        copy: Vec<String> = Vec::new(),
+        /// Command to run in a new working tree, such as `npm ci`.
+        setup: Option<String> = None,
     }
     notify: NotifySection {
         /// Events that send a notification.

@@ -129,12 +129,16 @@ impl Workspace {
 
     pub fn settings(&self) -> Result<Settings, CommandError> {
         let mut settings = Settings::load(&self.project.config(), env::vars_os())?;
-        let specs = self.specs()?;
-        // With several specs each speaks for its own tasks.
-        if let [(tasks, state)] = &specs[..] {
-            apply_state(&mut settings, state, tasks);
-        }
+        self.apply_specs(&mut settings)?;
         Ok(settings)
+    }
+
+    /// Adds what the state file of an imported spec says. With several specs each speaks for its own tasks.
+    pub fn apply_specs(&self, settings: &mut Settings) -> Result<(), CommandError> {
+        if let [(tasks, state)] = &self.specs()?[..] {
+            apply_state(settings, state, tasks);
+        }
+        Ok(())
     }
 
     /// The imported specs that have a state file, by the path of their tasks.

@@ -20,7 +20,6 @@ use super::child::{ChildStreams, ExemptChild, Exemption, State, Supervised, end_
 use super::guard_protocol::{self, DISMISS, RELEASE, REPORT, Report};
 use super::{Exit, Launch};
 use crate::host::process_state;
-use crate::model::RunId;
 
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// A guard that answers nothing for so long is given up: somebody keeps it from running.
@@ -54,15 +53,15 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts one: `command` and the run's id, which must lead to [`super::stand_guard`].
-    pub fn start(command: &[OsString], run: &RunId) -> io::Result<Self> {
+    /// Starts one: `command` and the mark of this process, which must lead to [`super::stand_guard`].
+    pub fn start(command: &[OsString], holder: &str) -> io::Result<Self> {
         let (program, args) = command.split_first().ok_or(ErrorKind::InvalidInput)?;
         let (channel, its_end) = UnixStream::pair()?;
         channel.set_nonblocking(true)?;
         let mut command = Command::new(program);
         command
             .args(args)
-            .arg(run.as_str())
+            .arg(holder)
             .stdin(Stdio::from(OwnedFd::from(its_end)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -13,7 +13,6 @@ use super::child::{end_notice, exit_of};
 use super::guard_protocol::{self as protocol, Order, Report};
 use super::process::command;
 use super::{Interrupt, Launch, sweep};
-use crate::model::RunId;
 
 /// How often orphans that have ended are taken note of while something runs.
 const TIDY: Duration = Duration::from_millis(500);
@@ -31,8 +30,9 @@ impl Launched {
 }
 
 /// Starts what Ralph orders over `channel` and reports its end. When the channel closes without a dismissal, Ralph has
-/// died: everything below this process, and what else is left of the run, gets TERM, the grace, KILL.
-pub fn stand_guard(run: &RunId, channel: impl AsFd, grace: Duration) {
+/// died: everything below this process, and what else that Ralph process started, gets TERM, the grace, KILL. Other workers
+/// of the run, and what they started, are left alone.
+pub fn stand_guard(holder: &str, channel: impl AsFd, grace: Duration) {
     sweep::adopt_orphans();
     wake_when_ralph_dies();
     let mut launched: Option<Launched> = None;
@@ -43,7 +43,7 @@ pub fn stand_guard(run: &RunId, channel: impl AsFd, grace: Duration) {
                 Ok(Some(Order::Release)) => release(&mut launched),
                 Ok(Some(Order::Launch(launch, streams))) => {
                     release(&mut launched);
-                    let started = launch.and_then(|launch| start(&launch, streams));
+                    let started = launch.and_then(|launch| start(&launch, holder, streams));
                     let report = match &started {
                         Ok(started) => Report::Started(started.pid().as_raw_nonzero().get()),
                         Err(error) => {
@@ -75,7 +75,7 @@ pub fn stand_guard(run: &RunId, channel: impl AsFd, grace: Duration) {
     }
     sweep::end_left_overs(grace, &Interrupt::default(), None);
     // Ralph's own children: hooks and commands that carry a notice.
-    sweep::end_of_runs(std::slice::from_ref(run), grace);
+    sweep::end_of_holders(&[holder.to_owned()], grace);
     // Where orphans cannot be adopted, the group is all that is known.
     if let Some(group) = group.filter(|_| cfg!(not(target_os = "linux"))) {
         std::thread::sleep(grace);
@@ -94,9 +94,10 @@ fn wait(channel: &impl AsFd, launched: Option<&Launched>) -> bool {
     poll(&mut fds, timeout).is_ok() && fds.first().is_some_and(|fd| !fd.revents().is_empty())
 }
 
-fn start(launch: &Launch, streams: [OwnedFd; 3]) -> io::Result<Launched> {
+fn start(launch: &Launch, holder: &str, streams: [OwnedFd; 3]) -> io::Result<Launched> {
     let [stdin, stdout, stderr] = streams;
     let child = command(launch)
+        .env(sweep::HOLDER, holder)
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::from(stderr))
@@ -147,7 +148,7 @@ mod tests {
         let file = protocol::launch_file(&launch).unwrap();
         protocol::send_launch(&ralph, &file, streams).unwrap();
         protocol::send_order(&ralph, protocol::DISMISS).unwrap();
-        stand_guard(&RunId::from_stored("r-x"), &guard, Duration::from_millis(10));
+        stand_guard("1@x", &guard, Duration::from_millis(10));
         let mut report = [0; protocol::REPORT];
         io::Read::read_exact(&mut &ralph, &mut report).unwrap();
         let expected = Report::NotStarted(Errno::NOENT.raw_os_error());
@@ -161,7 +162,7 @@ mod tests {
         let file = protocol::launch_file(&sleeper()).unwrap();
         protocol::send_launch(&ralph, &file, [null.as_fd(); 3]).unwrap();
         ralph.shutdown(std::net::Shutdown::Write).unwrap();
-        stand_guard(&RunId::from_stored("r-x"), &guard, Duration::from_secs(5));
+        stand_guard("1@x", &guard, Duration::from_secs(5));
         let mut report = [0; protocol::REPORT];
         io::Read::read_exact(&mut &ralph, &mut report).unwrap();
         let Some(Report::Started(pid)) = Report::decode(report) else {

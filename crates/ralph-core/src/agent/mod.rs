@@ -28,6 +28,7 @@ mod sweep;
 #[cfg(test)]
 pub(crate) mod tests;
 mod text_stream;
+mod worker_process;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,10 @@ pub(crate) use process::{LeftOvers, limit_hint, run_to_end};
 pub use session_reader::{ReadSession, SessionReader};
 pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage};
 pub(crate) use sweep::is_in_an_environment;
-pub use sweep::{adopt_orphans, end_left_overs, end_of_runs, processes_of_runs};
+pub use sweep::{
+    HOLDER, adopt_orphans, end_left_overs, end_of_holders, end_of_runs, holder_mark, processes_of_runs,
+};
+pub use worker_process::{WorkerProcess, reap_orphans};
 
 use crate::model::{RunId, TaskId, names};
 use text_stream::TextParser;

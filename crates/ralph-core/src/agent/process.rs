@@ -43,7 +43,7 @@ pub enum Stop {
     /// It spent what it may spend.
     Budget,
     /// A person wants it to begin anew with a note.
-    Noted,
+    UserNote,
     /// Ralph's guard was killed while it ran, so it was ended.
     GuardLost,
 }

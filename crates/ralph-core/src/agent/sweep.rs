@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
 use super::Interrupt;
 use super::child::{Exemption, exempt};
 use crate::model::RunId;
+use crate::store::Owner;
 
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -43,6 +44,21 @@ pub(super) fn reap(own: Option<Pid>) {
 /// Ends processes of runs that are dead, found by `RALPH_RUN_ID` in their environment.
 pub fn end_of_runs(runs: &[RunId], grace: Duration) -> usize {
     end(grace, &Interrupt::default(), || of_runs(runs))
+}
+
+/// The variable by which everything that a process of Ralph starts is found when that process is dead: its value is
+/// [`holder_mark`].
+pub const HOLDER: &str = "RALPH_HOLDER";
+
+/// Names a process, and no other that had or gets its id.
+pub fn holder_mark(owner: &Owner) -> String {
+    format!("{}@{}", owner.pid, owner.pid_started)
+}
+
+/// Ends what processes of Ralph started that are dead. What others of the same run started goes on.
+pub fn end_of_holders(marks: &[String], grace: Duration) -> usize {
+    let marks: Vec<Vec<u8>> = marks.iter().map(|mark| format!("{HOLDER}={mark}").into_bytes()).collect();
+    end(grace, &Interrupt::default(), || with_environment(&marks))
 }
 
 /// Ids of processes of these runs, found by `RALPH_RUN_ID` in their environment.

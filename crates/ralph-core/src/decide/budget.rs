@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Cost, SpentOnTask};
+use crate::store::Reserved;
 
 /// What may be spent; `None` is without end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -139,6 +140,28 @@ pub fn rest_usd(meters: &[Meter]) -> Option<f64> {
     costs.map(|meter| (meter.most - meter.used).max(0.0)).reduce(f64::min)
 }
 
+/// What an attempt of one of several workers may cost, of what is neither spent nor reserved by others: a fair share, but no
+/// less than an attempt usually needs. None where that is not left now and others may give something back. `usual` is what
+/// attempts of the run cost on average.
+pub fn share_usd(meters: &[Meter], reserved: &Reserved, jobs: u32, usual: f64) -> Option<f64> {
+    let free = |meter: &Meter| {
+        let others = if meter.budget == Budget::RunCost { reserved.run_usd } else { reserved.all_usd };
+        (meter.most - meter.used - others).max(0.0)
+    };
+    let free = meters.iter().filter(|meter| meter.budget.is_money()).map(free).reduce(f64::min)?;
+    let idle = jobs.saturating_sub(reserved.attempts).max(1);
+    let share = (free / f64::from(idle)).max(TIMES_USUAL * usual);
+    match free + NOTHING >= share {
+        true => Some(share.min(free)).filter(|share| *share > NOTHING || reserved.all_usd == 0.0),
+        // Nobody is there who could give anything back.
+        false if reserved.all_usd == 0.0 => Some(free),
+        false => None,
+    }
+}
+
+/// An attempt that costs more than this many usual ones is stopped, where others need the budget too.
+const TIMES_USUAL: f64 = 2.0;
+
 fn in_minutes(minutes: f64) -> String {
     match minutes < 0.95 {
         true => format!("{} s", (minutes * 60.0).round()),
@@ -155,6 +178,46 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn workers_never_reserve_more_than_is_left(
+            most in 0.01_f64..50.0, used in 0.0_f64..60.0, usual in 0.0_f64..10.0,
+            jobs in 1_u32..9, ends in proptest::collection::vec((any::<bool>(), 0.0_f64..1.0), 0..60),
+        ) {
+            let mut spent = used.min(most);
+            let mut held: Vec<f64> = Vec::new();
+            for (begins, share) in ends {
+                let meter = Meter { budget: Budget::RunCost, used: spent, most, estimated: false };
+                let sum: f64 = held.iter().sum();
+                let attempts = held.iter().filter(|usd| **usd > 0.0).count() as u32;
+                let reserved = Reserved { run_usd: sum, all_usd: sum, attempts };
+                if begins && held.len() < jobs as usize {
+                    match share_usd(&[meter], &reserved, jobs, usual) {
+                        Some(usd) => held.push(usd),
+                        // Somebody is there who will give something back.
+                        None => prop_assert!(sum > 0.0),
+                    }
+                } else if let Some(usd) = held.pop() {
+                    spent += usd * share;
+                }
+                prop_assert!(spent + held.iter().sum::<f64>() <= most + 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn a_share_is_fair_and_no_less_than_an_attempt_usually_needs() {
+        let meter = |used: f64| [Meter { budget: Budget::RunCost, used, most: 10.0, estimated: false }];
+        let reserved = |usd: f64, attempts: u32| Reserved { run_usd: usd, all_usd: usd, attempts };
+        assert_eq!(share_usd(&[], &Reserved::default(), 4, 1.0), None);
+        assert_eq!(share_usd(&meter(0.0), &Reserved::default(), 4, 0.0), Some(2.5));
+        assert_eq!(share_usd(&meter(0.0), &reserved(7.5, 3), 4, 0.0), Some(2.5));
+        assert_eq!(share_usd(&meter(0.0), &Reserved::default(), 4, 2.0), Some(4.0));
+        // Too little now: others may give back; without others it is all there is.
+        assert_eq!(share_usd(&meter(5.0), &reserved(4.0, 1), 4, 2.0), None);
+        assert_eq!(share_usd(&meter(9.0), &Reserved::default(), 4, 2.0), Some(1.0));
+    }
 
     #[test]
     fn only_budgets_that_are_set_are_metered() {

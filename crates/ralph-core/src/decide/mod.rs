@@ -15,7 +15,7 @@ mod verdict;
 mod verification;
 
 pub use adaptive_choice::{AdaptiveInputs, task_view};
-pub use budget::{Budget, Budgets, Meter, Spent, meters, rest_usd, task_meters};
+pub use budget::{Budget, Budgets, Meter, Spent, meters, rest_usd, share_usd, task_meters};
 pub use failure_trend::{FailedAttempt, FailureTrend, Sign, failure_trend, stuck_advice};
 pub use first_model::RECENT_WINDOW;
 pub use gates::{baseline_of, compared, fewer_tests};

@@ -21,6 +21,8 @@ pub struct Policy {
     pub escalate_always: u32,
     /// Every so many lost attempts in a row, one counts.
     pub lost_counts_every: u32,
+    /// So many attempts in a row that do not go together with what others landed do not count.
+    pub free_landing_failures: u32,
 }
 
 impl Default for Policy {
@@ -32,6 +34,7 @@ impl Default for Policy {
             escalate_after: 2,
             escalate_always: 3,
             lost_counts_every: 3,
+            free_landing_failures: 2,
         }
     }
 }
@@ -64,7 +67,7 @@ impl Policy {
 pub struct Circumstances<'a> {
     pub difficulty: Option<Difficulty>,
     pub next_model: Option<&'a str>,
-    /// The model, where a person had chosen it for this attempt.
+    /// The model, where a person had chosen it for this attempt. The choice is gone since the attempt began.
     pub users_model: Option<&'a str>,
     pub why: Option<&'a str>,
     /// Whether the failures that were known at the claim, and this one, say that the task is stuck.
@@ -121,13 +124,18 @@ pub fn settle(
     policy: &Policy,
 ) -> Settled {
     let mut metrics = before.metrics.clone();
-    let lost = verdict.error_type == Some(ErrorType::Lost);
-    let counted = match lost {
-        true => {
+    let class = verdict.error_type.as_ref().map(ErrorType::class);
+    let (lost, landing) = (class == Some(FailureClass::Lost), class == Some(FailureClass::Landing));
+    let counted = match verdict.outcome == Outcome::Error {
+        true if lost => {
             metrics.lost_in_a_row += 1;
             policy.counts_lost(metrics.lost_in_a_row)
         }
-        false => verdict.counts(),
+        true if landing => {
+            metrics.landing_failures += 1;
+            metrics.landing_failures > policy.free_landing_failures
+        }
+        _ => verdict.counts(),
     };
     if !counted {
         return uncounted(verdict, circumstances, metrics);
@@ -135,10 +143,10 @@ pub fn settle(
     if !lost {
         metrics.lost_in_a_row = 0;
     }
+    if !landing {
+        metrics.landing_failures = 0;
+    }
     metrics.next_model = circumstances.next_model.map(str::to_owned);
-    // Another choice may have been made meanwhile, for the next attempt.
-    metrics.users_model =
-        metrics.users_model.filter(|model| Some(model.as_str()) != circumstances.users_model);
     metrics.difficulty = circumstances.difficulty.or(metrics.difficulty);
     metrics.total_attempts += 1;
     let (next, given_up) = if verdict.outcome == Outcome::Done {
@@ -172,6 +180,9 @@ fn uncounted(verdict: &Verdict, circumstances: &Circumstances<'_>, mut metrics: 
     if class == Some(FailureClass::Setup) {
         // A model that cannot be used must not be tried again and again because somebody hinted at it.
         metrics.next_model = None;
+    } else if metrics.users_model.is_none() {
+        // What a person chose for this attempt holds for the next one, unless another choice was made meanwhile.
+        metrics.users_model = circumstances.users_model.map(str::to_owned);
     }
     let next = match class {
         // Every further attempt would end the same way.

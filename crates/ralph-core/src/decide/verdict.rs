@@ -2,9 +2,10 @@
 
 use crate::agent::{Ending, Fault, Stop};
 use crate::diagnose::reports_error;
-use crate::evidence::{CommitFailure, Evidence, GateResult, ReviewResult, Session, Verdict};
+use crate::evidence::{CommitFailure, Evidence, GateResult, LandingFailure, ReviewResult, Session, Verdict};
 use crate::model::{ErrorType, GateOf, GateOutcome, GateRecord, Outcome, Review, ReviewVerdict};
 use crate::signals::{Completion, Promise};
+use crate::store::ConflictKind;
 use crate::text::{duration, few, mask_secrets, one_line};
 
 /// How much of the last line of an agent that reports failure without a reason is shown.
@@ -46,7 +47,7 @@ pub fn gave_no_signal(Session { stop, report, signals }: &Session) -> bool {
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Completed) => {
             signals.completion != Completion::Failed
         }
-        (Stop::Interrupted | Stop::Budget | Stop::Noted | Stop::GuardLost, _) => false,
+        (Stop::Interrupted | Stop::Budget | Stop::UserNote | Stop::GuardLost, _) => false,
     };
     may_be_complete && signals.promise != Some(Promise::Failure)
 }
@@ -69,7 +70,7 @@ pub fn verdict(evidence: &Evidence) -> Verdict {
             error(ErrorType::IdleTimeout, &message)
         }),
         Stop::Budget => error(ErrorType::Interrupted, "stopped: the cost limit is reached"),
-        Stop::Noted => error(ErrorType::Interrupted, "ended by the user, to retry with a note"),
+        Stop::UserNote => error(ErrorType::Interrupted, "ended by the user, to retry with a note"),
         Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };
@@ -187,8 +188,9 @@ fn by_the_gate(evidence: &Evidence) -> Verdict {
         }
         _ => with_tampering(verdict, evidence),
     };
-    match &evidence.commit_failure {
-        Some(failure) if verdict.outcome == Outcome::Done => not_committed(failure),
+    match (&evidence.commit_failure, &evidence.landing_failure) {
+        (Some(failure), _) if verdict.outcome == Outcome::Done => not_committed(failure),
+        (None, Some(failure)) => not_landed(failure),
         _ => verdict,
     }
 }
@@ -255,6 +257,17 @@ pub fn parent_verdict(gate: &GateRecord) -> Verdict {
 /// signal and its gate.
 pub fn lost_verdict(committed: bool) -> Verdict {
     if committed { Verdict::done() } else { error(ErrorType::Lost, "Ralph crashed during the attempt") }
+}
+
+/// The work was good by itself: what the gate says of it together with others' is no failure of the agent's.
+fn not_landed(failure: &LandingFailure) -> Verdict {
+    match failure.kind {
+        ConflictKind::Conflict => error(ErrorType::Conflict, &failure.why),
+        ConflictKind::IntegrationFailure => {
+            let message = format!("the gate failed with what others landed meanwhile: {}", failure.why);
+            error(ErrorType::IntegrationFailure, &message)
+        }
+    }
 }
 
 fn not_committed(failure: &CommitFailure) -> Verdict {
@@ -372,6 +385,7 @@ mod tests {
             accept_green: false,
             integrity: Integrity::default(),
             commit_failure: None,
+            landing_failure: None,
         }
     }
 

@@ -24,8 +24,6 @@ use crate::store::Claimed;
 const OBEYED_SHARE: f64 = 0.9;
 /// Displays get no more than this many activities.
 const BETWEEN_ACTIVITIES: Duration = Duration::from_millis(80);
-/// How soon an attempt ends for a note.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 impl Run<'_> {
     /// Starts the agent and reads it to its end. A program that cannot be started is a session too: a short one.
@@ -69,8 +67,7 @@ impl Run<'_> {
             reader: SessionReader::new(agent, model, log, budget_usd),
             shown: None,
             concluded: false,
-            asked: None,
-            noted: false,
+            ends_for_note: false,
         };
         let ended = agent::run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut live);
         let LiveSession { run, reader, .. } = live;
@@ -115,27 +112,8 @@ struct LiveSession<'s, 'a> {
     shown: Option<Instant>,
     /// The agent has given its result, with a completion signal in it.
     concluded: bool,
-    /// When the database was last asked for a note, and what changes of it had been seen.
-    asked: Option<(Instant, u64)>,
     /// A person ends the attempt for a note.
-    noted: bool,
-}
-
-impl LiveSession<'_, '_> {
-    /// Whether somebody wants the attempt to begin anew with a note. Only a database that changed is asked.
-    fn look_for_note(&mut self) {
-        let before = self.asked;
-        if self.noted || before.is_some_and(|(at, _)| at.elapsed() < BETWEEN_LOOKS) {
-            return;
-        }
-        let store = &self.run.store;
-        let Ok(changes) = store.changes() else { return };
-        self.asked = Some((Instant::now(), changes));
-        if before.is_none_or(|(_, seen)| seen != changes) {
-            let Claimed { task, token, .. } = self.claimed;
-            self.noted = store.is_ended_for_note(&task.id, token).unwrap_or(false);
-        }
-    }
+    ends_for_note: bool,
 }
 
 impl Watch for LiveSession<'_, '_> {
@@ -157,7 +135,7 @@ impl Watch for LiveSession<'_, '_> {
     fn tick(&mut self) {
         self.run.beat();
         self.state_md.show_attempt(self.run);
-        self.look_for_note();
+        self.ends_for_note = self.run.is_ended_for_note(self.claimed);
     }
 
     fn concluded(&self) -> bool {
@@ -172,7 +150,7 @@ impl Watch for LiveSession<'_, '_> {
         match self.concluded {
             true => None,
             false if self.reader.is_over_budget() => Some(Stop::Budget),
-            false => self.noted.then_some(Stop::Noted),
+            false => self.ends_for_note.then_some(Stop::UserNote),
         }
     }
 }

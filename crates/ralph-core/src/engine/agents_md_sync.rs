@@ -56,7 +56,7 @@ struct Drawn {
 /// Where the file is; none where the settings say that there is to be none.
 fn path_in(run: &RunContext<'_>) -> Option<PathBuf> {
     let path = run.settings.agents_md.as_ref()?;
-    Some(run.work_tree.join(path))
+    Some(run.project.root().join(path))
 }
 
 fn written_at(run: &RunContext<'_>) -> Option<Timestamp> {

@@ -28,7 +28,7 @@ use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
 use crate::model::{Attempt, ErrorType, FailureClass, Outcome, Task};
-use crate::store::{Author, Claimed, UnfinishedAttempt};
+use crate::store::{Author, Claimed, Stage, UnfinishedAttempt};
 
 /// An attempt that can be made.
 pub(super) struct Ready {
@@ -44,6 +44,13 @@ pub(super) struct Begun {
     attempt: Attempt,
     tree: TreeBefore,
     settings: SettingsFiles,
+}
+
+/// An attempt that a person ends for a note is not judged, unless it did not come that far anyway.
+fn end_for_note(session: &mut Session) {
+    if !matches!(session.stop, Stop::Interrupted | Stop::Budget | Stop::GuardLost) {
+        session.stop = Stop::UserNote;
+    }
 }
 
 /// What to do about a gate that cannot be started or a git that cannot commit.
@@ -74,6 +81,7 @@ impl Run<'_> {
         let task = &claimed.task;
         let run = &mut self.context;
         self.tree.go_to_own_branch(run)?;
+        self.tree.bring_to_tip(run)?;
         if let Some((budget, reason)) = self.budgets.check_task(run, task)? {
             self.budgets.task_budget_reached = Some((budget, format!("{}: {reason}", task.name())));
             run.block(claimed, &reason, None)?;
@@ -110,7 +118,7 @@ impl Run<'_> {
         let started = run.event(EventKind::AttemptStarted {
             task: TaskRef::from(task),
             attempt: claimed.attempts.counted + 1,
-            iteration: run.attempts + 1,
+            iteration: run.iteration()?,
             agent: self.team.agent().name().to_owned(),
             choice: prompt.choice.clone(),
             log_path: Some(log_path(&log_name)),
@@ -125,6 +133,11 @@ impl Run<'_> {
         // No attempt is made whose changes could not be seen.
         self.tree.refresh(run)?;
         self.tree.check_fault()?;
+        if run.is_worker && !self.budgets.reserve(run, claimed)? {
+            run.release(claimed)?;
+            self.wait_for_reserved()?;
+            return Ok(None);
+        }
         Ok(Some(Ready { prompt, baselines, started, log_name }))
     }
 
@@ -140,7 +153,7 @@ impl Run<'_> {
             now: run.clock.now(),
         };
         let rates = run.store.run_rates(&run.id)?;
-        Ok(prompter.prompt(&claimed.task, &claimed.metrics, run.attempts + 1, rates)?)
+        Ok(prompter.prompt(&claimed.task, &claimed.metrics, run.iteration()?, rates)?)
     }
 
     /// The begin of an attempt: the tree as it is, the log, the record that says who works on what.
@@ -156,7 +169,7 @@ impl Run<'_> {
         let started_at = run.clock.now();
         let start = UnfinishedAttempt {
             attempt_number: number,
-            iteration: Some(run.attempts + 1),
+            iteration: Some(run.iteration()?),
             agent: Some(self.team.agent().name().to_owned()),
             model: Some(ready.prompt.choice.model.clone()),
             rationale: Some(ready.prompt.choice.rationale.clone()),
@@ -170,6 +183,7 @@ impl Run<'_> {
         run.tell_with(ready.started.kind.clone(), |store, event| {
             store.begin_attempt(&claimed.task.id, &claimed.token, &start, &notes, event)
         })?;
+        run.stage(claimed, Stage::Working)?;
         let settings = SettingsFiles::read(run.project);
         Ok((Begun { attempt: begun_record(&claimed.task, start, started_at), tree, settings }, log))
     }
@@ -180,9 +194,12 @@ impl Run<'_> {
         claimed: &Claimed,
         ready: &Ready,
         begun: &Begun,
-        session: Session,
+        mut session: Session,
     ) -> Result<Evidence> {
         let run = &mut self.context;
+        if run.store.is_ended_for_note(&claimed.task.id, &claimed.token)? {
+            end_for_note(&mut session);
+        }
         // The gate judges what is on the branch of the run.
         let (mut git, misplaced) = self.tree.after_agent(run, &begun.tree)?;
         let put_back = match misplaced {
@@ -205,6 +222,7 @@ impl Run<'_> {
             Some(_) => (None, None),
             None if let Some(why) = fault => (Some(GateResult::NotStarted(why)), None),
             None => {
+                run.stage(claimed, Stage::Verifying)?;
                 let before = Before { baselines: &ready.baselines, protection: &self.protection };
                 let page = &mut self.state_md;
                 let ran = self.gates.run_after_agent(run, page, claimed, &session, &before)?;
@@ -218,6 +236,10 @@ impl Run<'_> {
                 ran
             }
         };
+        // Now the attempt is judged: a note that comes later is for the next one.
+        if run.store.close_to_notes(&claimed.task.id, &claimed.token)? {
+            end_for_note(&mut session);
+        }
         let patch = match claims_done(&session) || gave_no_signal(&session) {
             true => self.tree.patch(run, &begun.tree, git.files_changed.as_deref().unwrap_or_default()),
             false => None,
@@ -231,12 +253,14 @@ impl Run<'_> {
         }
         Ok(Evidence {
             integrity: Integrity { tampering, patch, weakened, review: None },
+            landing_failure: None,
             commit_failure: misplaced.filter(|_| claims_done(&session)),
             session,
             gate,
             project_gate,
             gates_on: run.settings.gate.enabled,
-            has_earlier_work: run.store.has_earlier_work(&claimed.task.id)?,
+            // The tree of a worker holds nothing of earlier attempts.
+            has_earlier_work: !run.is_worker && run.store.has_earlier_work(&claimed.task.id)?,
             git,
             // A gate that passed before proves nothing about this attempt.
             accept_green: run.settings.gate.accept_green
@@ -248,6 +272,7 @@ impl Run<'_> {
     pub(super) fn verdict_and_commit(
         &mut self,
         claimed: &Claimed,
+        ready: &Ready,
         begun: &Begun,
         evidence: &mut Evidence,
     ) -> Result<Verdict> {
@@ -261,8 +286,12 @@ impl Run<'_> {
         }
         match self.tree.commit(&mut self.context, claimed, &begun.tree)? {
             Ok(commit) => {
-                evidence.git.commit_after = commit.or(evidence.git.commit_after.take());
-                Ok(first)
+                evidence.git.commit_after = commit.clone().or(evidence.git.commit_after.take());
+                if !self.context.is_worker {
+                    return Ok(first);
+                }
+                self.land(claimed, &ready.baselines, commit.as_deref(), evidence)?;
+                Ok(verdict(evidence))
             }
             Err(failure) => {
                 evidence.commit_failure = Some(failure);
@@ -285,7 +314,9 @@ impl Run<'_> {
         let run = &mut self.context;
         let files = evidence.git.files_changed.clone().unwrap_or_default();
         let failed = verdict.is_failure();
-        let (report, mark) = failed.then(|| capture::failure(&evidence, &verdict, &files)).unzip();
+        // Whether one that could not land counts is settled when it is recorded.
+        let may_count = failed || evidence.landing_failure.is_some();
+        let (report, mark) = may_count.then(|| capture::failure(&evidence, &verdict, &files)).unzip();
         // Work that passes the gate is not thrown away because a signal is missing.
         let green = only_signal_missing(&evidence);
         self.tree.warn_of_program_changes(run, &files)?;
@@ -391,6 +422,7 @@ impl Run<'_> {
             // The loop sees the signal itself.
             FailureClass::Interruption
             | FailureClass::Lost
+            | FailureClass::Landing
             | FailureClass::AgentFault
             | FailureClass::Gate => {}
         }

@@ -16,8 +16,8 @@ use crate::event::{AttemptFinished, EventKind, RunEvent};
 use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
 use crate::model::{
-    Attempt, ChosenBy, GateOf, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status,
-    Task, TaskMetrics, Timestamp,
+    Attempt, GateOf, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status, Task,
+    TaskMetrics, Timestamp,
 };
 use crate::signals::Signals;
 use crate::similar_tasks::Profile;
@@ -161,12 +161,10 @@ impl Run<'_> {
         let fix_policy = FixPolicy::new(run.project, run.settings, &run.real_paths);
         let may_fix = result.verdict.is_failure() && !keeps_open;
         let plan = fix_policy.plan(run.store, task, &result, tried.as_deref(), may_fix)?;
-        let rationale = result.attempt.rationale.as_deref().unwrap_or_default();
-        let chosen_by_user = ChosenBy::from_rationale(rationale) == ChosenBy::User;
         let circumstances = Circumstances {
             difficulty: result.signals.difficulty,
             next_model: result.signals.next_model.as_deref(),
-            users_model: chosen_by_user.then_some(result.attempt.model.as_str()),
+            users_model: result.attempt.users_model(),
             why: why.as_deref(),
             stuck: failure_trend(&failures, policy).stuck,
             forgiven: claimed.metrics.forgiven,
@@ -177,7 +175,7 @@ impl Run<'_> {
             ..plan.circumstances(run.settings.breaker.threshold)
         };
         let lesson = lesson(claimed, &result, self.team.agent());
-        let iteration = run.attempts + 1;
+        let iteration = run.iteration()?;
         let mut told = Vec::new();
         let captured = run.store.capture(&task.id, &claimed.token, run.random, |before| {
             let settled = settle(&result.verdict, &circumstances, before, policy);
@@ -198,14 +196,11 @@ impl Run<'_> {
                 ..capture
             }
         })?;
+        run.expected_files.forget(&task.id);
         if let TaskNext::Blocked { .. } = captured.next {
             self.tree.forget_given_up(run, &task.id)?;
         }
         tell_of_changes(run, task, captured.changes.len())?;
-        // A parent's own gate is no attempt of an agent: it uses up no limit.
-        if captured.attempt.counted && !captured.own_work {
-            run.attempts += 1;
-        }
         for event in &captured.events {
             run.show_stored(event);
             if !captured.own_work {

@@ -309,6 +309,7 @@ impl World {
             }
         };
         let mut engine = Engine {
+            role: crate::engine::Role::Alone,
             project: &project,
             work_tree: self.dir.path(),
             store: &mut store,

@@ -157,6 +157,10 @@ impl Run<'_> {
         if breaker.state != BreakerState::Open {
             return Ok(());
         }
+        if self.context.is_worker {
+            // The supervisor tells of it, asks and waits, once for all workers.
+            return Err(StopRun::new(RunExit::BreakerOpen, "the circuit breaker is open").into());
+        }
         let analysis = self.analyse()?;
         let run = &mut self.context;
         let (failures, tasks) = (breaker.failures, breaker.tasks);

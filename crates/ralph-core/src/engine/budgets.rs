@@ -4,15 +4,19 @@ use std::time::Duration;
 
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun};
-use crate::decide::{Budget, Meter, Spent, meters, rest_usd, task_meters};
+use crate::decide::{Budget, Meter, Spent, meters, rest_usd, share_usd, task_meters};
 use crate::event::EventKind;
 use crate::exit::RunExit;
 use crate::model::{Task, TaskId};
+use crate::store::{Claimed, Reserved};
 
 #[derive(Default)]
 pub(super) struct BudgetWatch {
-    /// The start of the run by the clock that nobody can set.
+    /// When this process began, by the clock that nobody can set, and how long the run had been going on then.
     started: Duration,
+    already: Duration,
+    /// What the attempt under way may cost, where budgets are shared with other workers.
+    reserved: Option<f64>,
     /// Budgets whose near end was told, with the task where it is a task's own.
     warned: Vec<(Option<TaskId>, Budget)>,
     /// A task whose own budget is used up was given to a person, and why.
@@ -21,8 +25,13 @@ pub(super) struct BudgetWatch {
 }
 
 impl BudgetWatch {
-    pub(super) fn new(started: Duration) -> Self {
-        Self { started, ..Self::default() }
+    pub(super) fn new(started: Duration, already: Duration) -> Self {
+        Self { started, already, ..Self::default() }
+    }
+
+    /// How long the run has been going on.
+    pub(super) fn elapsed(&self, run: &RunContext<'_>) -> Duration {
+        run.clock.steady().saturating_sub(self.started) + self.already
     }
 
     /// Stops the run where a budget is used up; warns once where it nearly is.
@@ -44,7 +53,18 @@ impl BudgetWatch {
         Ok(())
     }
 
+    /// Warns once of each budget of the run that is nearly used up.
+    pub(super) fn warn(&mut self, run: &mut RunContext<'_>) -> Result {
+        let meters = self.meters(run)?;
+        let left = meters.into_iter().filter(|meter| !meter.is_reached());
+        left.into_iter().try_for_each(|meter| self.warn_if_near(run, None, meter))
+    }
+
     fn warn_if_near(&mut self, run: &mut RunContext<'_>, task: Option<&Task>, meter: Meter) -> Result {
+        // What all workers share the supervisor warns of, once.
+        if run.is_worker && task.is_none() {
+            return Ok(());
+        }
         let key = (task.map(|task| task.id.clone()), meter.budget);
         if !meter.is_near() || self.warned.contains(&key) {
             return Ok(());
@@ -60,7 +80,7 @@ impl BudgetWatch {
     /// The budgets of this run and this day.
     fn meters(&self, run: &RunContext<'_>) -> Result<Vec<Meter>> {
         let budgets = &run.settings.budgets;
-        let run_time = run.clock.steady().saturating_sub(self.started);
+        let run_time = self.elapsed(run);
         let mut spent = Spent { run_time, ..Spent::default() };
         if budgets.run_usd.is_some() {
             spent.run = run.store.run_rates(&run.id)?.cost;
@@ -98,16 +118,39 @@ impl BudgetWatch {
     /// An attempt ended because its budget was used up: the loop finds out which one, unless a cent is missing.
     pub(super) fn stop_after_budget(&mut self, run: &mut RunContext<'_>, task: &Task) -> Result {
         let reached = self.meters(run)?.iter().any(Meter::is_reached);
-        if reached || self.check_task(run, task)?.is_some() {
+        // What was reserved for one attempt is not all there is.
+        if reached || run.is_worker || self.check_task(run, task)?.is_some() {
             return Ok(());
         }
         Err(StopRun::new(RunExit::Limit, "the agent used up the rest of the cost limit").into())
     }
 
     pub(super) fn rest(&self, run: &RunContext<'_>, task: &TaskId) -> Result<Option<f64>> {
+        let of_task = self.task_meters(run, task)?;
+        if run.is_worker {
+            return Ok([self.reserved, rest_usd(&of_task)].into_iter().flatten().reduce(f64::min));
+        }
         let mut all = self.meters(run)?;
-        all.extend(self.task_meters(run, task)?);
+        all.extend(of_task);
         Ok(rest_usd(&all))
+    }
+
+    /// Reserves what an attempt of a worker may cost, so that all of them together never spend more than the budgets allow.
+    /// `false` where it has to wait for what others have reserved.
+    pub(super) fn reserve(&mut self, run: &mut RunContext<'_>, claimed: &Claimed) -> Result<bool> {
+        self.reserved = None;
+        let budgets = run.settings.budgets;
+        if budgets.run_usd.is_none() && budgets.day_usd.is_none() {
+            return Ok(true);
+        }
+        let meters = self.meters(run)?;
+        let rates = run.store.run_rates(&run.id)?;
+        let usual = rates.cost.known_usd() / f64::from(rates.counted.max(1));
+        let jobs = run.jobs;
+        let decide = |reserved: &Reserved| share_usd(&meters, reserved, jobs, usual);
+        let (id, token) = (&claimed.task.id, &claimed.token);
+        self.reserved = run.store.reserve(id, token, &run.id, decide)?;
+        Ok(self.reserved.is_some())
     }
 
     /// A cost limit means nothing where nobody can tell what attempts cost.

@@ -106,6 +106,7 @@ impl Night {
         store.add_task(&task, self.clock.now(), &mut random).unwrap();
         let mut events = Vec::new();
         let summary = Engine {
+            role: crate::engine::Role::Alone,
             project: &project,
             work_tree: root,
             store: &mut store,

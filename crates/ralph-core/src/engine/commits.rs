@@ -55,7 +55,8 @@ impl WorkTree {
             grace: run.settings.grace,
         };
         let interrupt = run.interrupt.clone();
-        let mut watch = IntentRecorder { run, claimed, error: None };
+        let isolated = self.isolated.is_some();
+        let mut watch = IntentRecorder { run, claimed, isolated, error: None };
         let committed = git.commit(&order, &interrupt, &mut watch);
         if let Some(error) = watch.error {
             return Err(error.into());
@@ -191,6 +192,8 @@ fn tell_of_commit(run: &mut RunContext<'_>, task: &Task, outcome: CommitOutcome)
 struct IntentRecorder<'c, 'a> {
     run: &'c mut RunContext<'a>,
     claimed: &'c Claimed,
+    /// The attempt works in a tree of Ralph's own: a commit alone does not make its task done.
+    isolated: bool,
     error: Option<StoreError>,
 }
 
@@ -201,7 +204,8 @@ impl CommitWatch for IntentRecorder<'_, '_> {
 
     fn intends(&mut self, intent: &CommitIntent) -> Result<(), GitError> {
         let Claimed { task, token, .. } = self.claimed;
-        self.run.store.set_commit_intent(&task.id, token, intent).map_err(|error| {
+        let intent = CommitIntent { isolated: self.isolated, ..intent.clone() };
+        self.run.store.set_commit_intent(&task.id, token, &intent).map_err(|error| {
             self.error = Some(error);
             GitError::Interrupted
         })

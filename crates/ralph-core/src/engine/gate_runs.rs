@@ -12,6 +12,7 @@ use super::run_end::{Result, millis};
 use super::settings::TaskGate;
 use super::state_md_sync::StateMd;
 use super::work_tree::WorkTree;
+use crate::agent::{HOLDER, holder_mark};
 use crate::decide::{baseline_of, claims_done, compared, gave_no_signal};
 use crate::diagnose::comparable;
 use crate::event::{EventKind, TaskRef};
@@ -330,6 +331,7 @@ impl RunContext<'_> {
             ("RALPH_TASK_KEY".into(), key.into()),
             ("RALPH_RUN_ID".into(), self.id.as_str().into()),
             ("RALPH_PROJECT".into(), self.project.root().into()),
+            (HOLDER.into(), holder_mark(&self.owner).into()),
         ]
     }
 
@@ -379,6 +381,7 @@ impl RunContext<'_> {
             GateProgress::Tick => {
                 self.beat();
                 state_md.show_attempt(self);
+                !baseline && self.is_ended_for_note(claimed)
             }
             GateProgress::Started { run } => {
                 if let Some(protection) = protection.filter(|_| run > 1) {
@@ -389,6 +392,7 @@ impl RunContext<'_> {
                     command: shown_command(command),
                     run,
                 });
+                false
             }
         };
         let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut on_progress);

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun};
-use crate::agent::{DelayedInterrupt, Interrupt};
+use crate::agent::{DelayedInterrupt, HOLDER, Interrupt, holder_mark};
 use crate::event::{EventKind, RunEvent};
 use crate::exit::RunExit;
 use crate::hooks::{self, HookCall, HookPoint, HookProgress};
@@ -54,6 +54,7 @@ impl RunContext<'_> {
             env: vec![
                 ("RALPH_RUN_ID".into(), self.id.as_str().into()),
                 ("RALPH_PROJECT".into(), self.project.root().into()),
+                (HOLDER.into(), holder_mark(&self.owner).into()),
             ],
             timeout: settings.hooks.timeout,
             grace: settings.grace,

@@ -9,16 +9,18 @@ use super::attempt_record::{AttemptResult, add_session, begun, status_of};
 use super::fix_tasks::FixPolicy;
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun, millis};
-use crate::agent::{Agent, AgentReport, Interrupt, end_of_runs, read_log};
+use crate::agent::{Agent, AgentReport, Interrupt, end_of_holders, end_of_runs, holder_mark, read_log};
 use crate::capture;
 use crate::decide::{Circumstances, lost_verdict, of_gates, settle};
 use crate::event::{EventKind, RunEvent, TaskRef};
 use crate::git::{Git, GitError, GitFault, GitLimits};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
-use crate::model::{GateOf, GateOutcome, GateRecord, GitRecord, RunId, Task, Timestamp};
+use crate::model::{
+    CommitIntent, GateOf, GateOutcome, GateRecord, GitRecord, LandingIntent, RunId, Task, Timestamp,
+};
 use crate::signals;
-use crate::store::{Claim, Purpose, Random, Store, StoreError};
+use crate::store::{Claim, Owner, Purpose, Random, Store, StoreError};
 
 /// How long processes of a dead run have between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -57,14 +59,16 @@ impl LostAttempts<'_> {
         mut self,
         event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
     ) -> Result<LostReport, StoreError> {
+        let own = self.host.owner();
         let stale: Vec<Claim> = self
             .store
             .claims()?
             .into_iter()
-            .filter(|claim| Some(&claim.run_id) != self.own_run)
+            .filter(|claim| claim.owner != own)
             .filter(|claim| is_stale(claim, self.host.liveness(&claim.owner), self.now))
             .collect();
-        let mut report = LostReport { processes_ended: self.close_dead_runs()?, ..LostReport::default() };
+        let ended = self.end_dead_workers(&stale)? + self.close_dead_runs()?;
+        let mut report = LostReport { processes_ended: ended, ..LostReport::default() };
         self.forget_dead_hooks()?;
         for claim in stale {
             let recorded = match claim.purpose {
@@ -79,6 +83,28 @@ impl LostAttempts<'_> {
             }
         }
         Ok(report)
+    }
+
+    /// Workers that were killed while their run goes on: what they started must end before their tasks, and their working
+    /// trees, are given to others. What other workers of the run started is left alone.
+    fn end_dead_workers(&mut self, stale: &[Claim]) -> Result<usize, StoreError> {
+        let workers = self.store.workers()?.into_iter();
+        let dead: Vec<Owner> = workers
+            .filter(|worker| match self.host.liveness(&worker.owner) {
+                Liveness::Alive => false,
+                Liveness::Dead => true,
+                Liveness::Elsewhere => worker.expires_at < self.now,
+            })
+            .map(|worker| worker.owner)
+            .collect();
+        let holders = stale.iter().map(|claim| &claim.owner).chain(&dead);
+        let mut marks: Vec<String> = holders.map(holder_mark).collect();
+        marks.dedup();
+        let ended = if marks.is_empty() { 0 } else { end_of_holders(&marks, GRACE) };
+        for owner in &dead {
+            self.store.remove_worker(owner)?;
+        }
+        Ok(ended)
     }
 
     /// What a dead run's agents still do must end before their tasks are given to others.
@@ -159,6 +185,7 @@ impl LostAttempts<'_> {
         let plan = self.fix_policy.plan(self.store, &task, &result, None, !done)?;
         let circumstances = Circumstances {
             difficulty: signals.difficulty.filter(|_| done),
+            users_model: result.attempt.users_model(),
             ..plan.circumstances(self.breaker_threshold)
         };
         let policy = self.fix_policy.policy;
@@ -218,6 +245,9 @@ impl LostAttempts<'_> {
             Ok(None) => return Ok(Ok(None)),
             Err(error) => return Ok(Err(error)),
         };
+        if intent.isolated {
+            return Ok(landed(&git, &intent));
+        }
         // What cannot be looked up counts as free: the claim proves that the attempt got this far.
         let is_taken = |commit: &str| self.store.is_recorded_commit(commit).unwrap_or(false);
         Ok(match git.find_commit(&intent, &is_taken) {
@@ -247,6 +277,22 @@ impl LostAttempts<'_> {
         let said = agent.zip(log).and_then(|(agent, log)| read_log(log, agent.parser()).ok());
         (said, written)
     }
+}
+
+/// The work of a worker that was killed, if it is on the branch: a commit in its own working tree alone is not done.
+fn landed(git: &Git, intent: &CommitIntent) -> Result<Option<GitRecord>, GitError> {
+    let Some(LandingIntent { branch, commit }) = &intent.landing else { return Ok(None) };
+    let Some(tip) = git.tip(branch)? else { return Ok(None) };
+    if !git.is_in(commit, &tip)? {
+        return Ok(None);
+    }
+    let base = intent.head.as_deref().unwrap_or(commit);
+    Ok(Some(GitRecord {
+        commit_before: intent.head.clone(),
+        commit_after: Some(commit.clone()),
+        files_changed: Some(git.files_of_commit(base, commit)?),
+        undone_ref: None,
+    }))
 }
 
 impl RunContext<'_> {

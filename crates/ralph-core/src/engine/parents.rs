@@ -28,6 +28,7 @@ impl Run<'_> {
     }
 
     fn settle_parent(&mut self, claimed: &Claimed) -> Result {
+        self.tree.bring_to_tip(&mut self.context)?;
         let run = &mut self.context;
         let started_at = run.clock.now();
         let task = TaskRef::from(&claimed.task);

@@ -114,6 +114,7 @@ impl Fixture {
         let project = Project::at(self.dir.path());
         let (first, second) = (Self::agent("first"), Self::agent("second"));
         let mut engine = Engine {
+            role: crate::engine::Role::Alone,
             project: &project,
             work_tree: self.dir.path(),
             store: &mut self.store(),
@@ -137,7 +138,7 @@ impl Fixture {
         // The second worker joins the run of the first.
         if self.worker == "w1" {
             let tasks = run.context.store.counts().unwrap();
-            run.record_start(tasks, "{}".into(), None).unwrap();
+            run.record_start(tasks, "{}".into(), None, None).unwrap();
         }
         test(&mut run)
     }

@@ -7,7 +7,9 @@ use super::agent_session::log_path;
 use super::prompter::{PromptError, plan_rules};
 use super::side_session::{Answer, Question, ReadOnlyTree, SessionEnding};
 use super::{EngineError, RunSettings, own_files};
-use crate::agent::{Activity, Agent, AttemptLog, Guard, Interrupt, LaunchRequest, adopt_orphans};
+use crate::agent::{
+    Activity, Agent, AttemptLog, Guard, Interrupt, LaunchRequest, adopt_orphans, holder_mark,
+};
 use crate::clock::Clock;
 use crate::git::{Git, GitLimits};
 use crate::host::Host;
@@ -105,7 +107,7 @@ impl Planner<'_> {
         adopt_orphans();
         let mut guard = match self.guard_command.is_empty() {
             true => None,
-            false => Guard::start(&self.guard_command, &self.run_id).ok(),
+            false => Guard::start(&self.guard_command, &holder_mark(&self.host.owner())).ok(),
         };
         let question = Question {
             agent: self.agent,

@@ -12,9 +12,9 @@ use crate::agent::Agent;
 use crate::decide::{FailedAttempt, failure_trend, stuck_advice};
 use crate::files::{Limit, Links, read_text};
 use crate::memory::prompt::{
-    Explanation, ExtraSection, FailureToFix, LoopStatus, Memory, ParentPart, PastAttempt, Prerequisite,
-    TaskPart, Template, TemplateError, failed_before, failure_to_fix, refused_changes, render_memory,
-    render_task, users_notes,
+    Explanation, ExtraSection, FailureToFix, LandingConflict, LoopStatus, Memory, ParentPart, PastAttempt,
+    Prerequisite, TaskPart, Template, TemplateError, failed_before, failure_to_fix, landing_conflict,
+    refused_changes, render_memory, render_task, users_notes,
 };
 use crate::memory::recall::weights::CANDIDATES;
 use crate::memory::recall::{Candidate, Fate, Ranked, RecallPolicy, RecallQuery, lookup, ranking, terms};
@@ -23,7 +23,7 @@ use crate::model::{
 };
 use crate::project::Project;
 use crate::signals::PLAN_REQUEST_INSTRUCTIONS;
-use crate::store::{Note, PastFailure, RunRates, Store, StoreError};
+use crate::store::{ConflictKind, Note, PastFailure, RunRates, Store, StoreError};
 use crate::text::{invisible_escaped, mask_secrets};
 
 #[derive(Debug, thiserror::Error)]
@@ -176,10 +176,10 @@ impl Prompter<'_> {
                 may_change_plan: stuck,
             },
             phase_failures: self.store.phase_failures(&task.id, MOST_PHASE_FAILURES)?,
-            agents_md: Some(self.settings.agents_md.clone().unwrap_or_default()),
+            agents_md: Some(self.in_root(self.settings.agents_md.clone().unwrap_or_default())),
         };
         let rendered = render_memory(&memory, &self.settings.memory);
-        let notes = self.store.queued_notes(&task.id)?;
+        let notes = self.store.notes_for_prompt(&task.id)?;
         let told = users_notes(notes.iter().map(|note| note.text.as_str()));
         let mut task_part = render_task(&task_data, &(told + &rendered.text), &self.templates.task)?;
         if only_the_signal_is_missing {
@@ -257,8 +257,16 @@ impl Prompter<'_> {
             further: self.further(task)?,
             parent: parent.map(|task| ParentPart { title: task.title, description: task.description }),
             prerequisites,
-            specs_dir: self.project.specs(),
+            specs_dir: self.project.specs().map(|dir| self.in_root(dir)),
         })
+    }
+
+    /// A file of the project as an agent finds it: those that are only in the root are not in its own working tree.
+    fn in_root(&self, path: String) -> String {
+        match self.settings.is_isolated() && !path.is_empty() {
+            true => self.project.root().join(path).display().to_string(),
+            false => path,
+        }
     }
 
     /// The failure that a fix task is for, and plan changes that were refused.
@@ -276,6 +284,22 @@ impl Prompter<'_> {
                 title: &original.title,
                 report: report.as_ref(),
                 gate_output: gate_output.as_deref(),
+            }));
+        }
+        if let Some(conflict) = self.store.last_conflict(&task.id)? {
+            let mut others = Vec::new();
+            for other in &conflict.others {
+                let name = self.store.task(other.as_str()).map(|task| task.name().to_owned());
+                others.push(name.unwrap_or_else(|_| other.to_string()));
+            }
+            let kept_at = self.store.undone_ref(&task.id, conflict.attempt_number)?;
+            parts.push(landing_conflict(&LandingConflict {
+                is_by_gate: conflict.kind == ConflictKind::IntegrationFailure,
+                files: &conflict.files,
+                others: &others,
+                own_diff: &conflict.own_diff,
+                landed_diff: &conflict.landed_diff,
+                kept_at: kept_at.as_deref(),
             }));
         }
         let mut failing = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use super::agent_session::Logs;
 use super::agents_md_sync::{AgentsMd, WrittenBy};
@@ -14,21 +15,34 @@ use super::readiness::{gates_in_scope, own_files};
 use super::review::Reviewer;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Halt, Result, Summary};
+use super::seat::{Drain, Seat, WorkerEnd};
 use super::state_md_sync::StateMd;
+use super::supervisor::Jobs;
 use super::team::Team;
 use super::work_tree::WorkTree;
 use super::{RunSettings, Templates};
 use crate::agent::{Agent, Interrupt};
 use crate::clock::Clock;
-use crate::event::{EventKind, GateAuthor, Observer, RunEvent};
+use crate::event::{EventKind, GateAuthor, Observer, RunEvent, RunRequested};
 use crate::exit::RunExit;
 use crate::hooks::HookPoint;
 use crate::host::Host;
-use crate::model::Baseline;
+use crate::model::{Baseline, TaskId};
 use crate::project::Project;
-use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Store};
+use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Scope, Store};
+
+/// What part of a run this process is.
+#[derive(Clone, Debug)]
+pub enum Role {
+    /// All of it, in the project's own tree.
+    Alone,
+    /// It starts workers and does no task itself.
+    Supervisor(Jobs),
+    Worker(Seat, Drain),
+}
 
 pub struct Engine<'a> {
+    pub role: Role,
     pub project: &'a Project,
     /// Where agents work; the project's root unless it is a tree of its own.
     pub work_tree: &'a Path,
@@ -74,8 +88,8 @@ pub(super) struct Run<'a> {
     pub logs: Logs,
 }
 
-/// How many tasks without a gate the event of a run's start names.
-const NAMED_UNGATED: usize = 20;
+/// How many tasks of a kind the event of a run's start names.
+const NAMED: usize = 20;
 
 impl Engine<'_> {
     /// Runs until nothing is left, a limit is reached, or something says stop.
@@ -89,10 +103,25 @@ impl Engine<'_> {
                 hint: Some("add a task with `ralph task add TITLE`".to_owned()),
             });
         }
-        let (settings_json, output) = (self.settings_json.clone(), self.output.clone());
+        let (settings_json, output, role) =
+            (self.settings_json.clone(), self.output.clone(), self.role.clone());
         let mut run = Run::new(self)?;
-        let started = run.record_start(tasks, settings_json, output)?;
-        let halt = run.work(&started);
+        let jobs = match &role {
+            Role::Alone => None,
+            Role::Supervisor(jobs) => Some(jobs),
+            Role::Worker(..) => {
+                let halt = run.work_as_one_of_many();
+                let WorkerEnd { exit_code, reason, hint } = run.end_worker(halt)?;
+                let exit = RunExit::ALL.into_iter().find(|exit| exit.code() == exit_code);
+                let exit = exit.unwrap_or(RunExit::Error);
+                return Ok(Summary { run_id: None, exit, reason, hint });
+            }
+        };
+        let started = run.record_start(tasks, settings_json, output, jobs)?;
+        let halt = match jobs {
+            Some(jobs) => run.supervise(&started, jobs),
+            None => run.work(&started),
+        };
         run.end(halt)
     }
 }
@@ -115,7 +144,7 @@ fn already_green(run: &RunContext<'_>, tree: &WorkTree) -> Result<Vec<String>, E
         };
         if known.is_some_and(|known| known.result == Baseline::Green) {
             green.push(gate.name);
-            if green.len() >= NAMED_UNGATED {
+            if green.len() >= NAMED {
                 break;
             }
         }
@@ -123,19 +152,41 @@ fn already_green(run: &RunContext<'_>, tree: &WorkTree) -> Result<Vec<String>, E
     Ok(green)
 }
 
+/// What a person asked of the run.
+fn requested(store: &Store, settings: &RunSettings) -> RunRequested {
+    let ids: &[TaskId] = match &settings.scope {
+        Scope::All => &[],
+        Scope::Below(ids) => ids,
+    };
+    let named = ids.iter().take(NAMED).filter_map(|id| store.task(id.as_str()).ok());
+    let budgets = &settings.budgets;
+    RunRequested {
+        tasks: named.map(|task| task.name().to_owned()).collect(),
+        task_count: ids.len() as u64,
+        model: settings.forced_model.clone(),
+        max_cost_usd: budgets.run_usd,
+        max_task_cost_usd: budgets.task_usd,
+        max_daily_cost_usd: budgets.day_usd,
+    }
+}
+
 impl<'a> Run<'a> {
     pub(super) fn new<'b: 'a>(engine: &'a mut Engine<'b>) -> Result<Self, EngineError> {
         let own_files = own_files(engine.settings.agents_md.as_deref(), engine.store)?;
         let team = Team::new(engine.agent, engine.fallback);
         let engine_reviewer = engine.reviewer;
+        let elapsed = match &engine.role {
+            Role::Worker(seat, _) => Duration::from_millis(seat.elapsed_ms),
+            Role::Alone | Role::Supervisor(_) => Duration::ZERO,
+        };
         let context = RunContext::new(engine, &own_files)?;
         Ok(Self {
             tree: WorkTree::new(&context, own_files)?,
             plan_files: PlanFiles::default(),
             agents_md: AgentsMd::default(),
-            state_md: StateMd::default(),
+            state_md: StateMd::written_by(context.is_worker),
             team,
-            budgets: BudgetWatch::new(context.clock.steady()),
+            budgets: BudgetWatch::new(context.clock.steady(), elapsed),
             gates: Gates::default(),
             protection: FileProtection::default(),
             reviewer: Reviewer::new(engine_reviewer, context.project)?,
@@ -151,9 +202,13 @@ impl<'a> Run<'a> {
         tasks: PlanCounts,
         settings_json: String,
         output: Option<String>,
+        jobs: Option<&Jobs>,
     ) -> Result<RunEvent, EngineError> {
         let run = &mut self.context;
         let settings = run.settings;
+        let own_branch = || settings.git.branch.clone().unwrap_or_else(|| format!("ralph/{}", run.id));
+        let branch = jobs.map(|_| own_branch());
+        let count = jobs.map_or(1, |jobs| jobs.count);
         let ungated = settings.gate.ungated(run.store, &settings.scope)?;
         let started = EventKind::RunStarted {
             agent: self.team.agent().name().to_owned(),
@@ -161,9 +216,12 @@ impl<'a> Run<'a> {
             limit: settings.limit,
             tasks,
             without_gate: ungated.len() as u64,
-            ungated: ungated.iter().take(NAMED_UNGATED).map(|task| task.name().to_owned()).collect(),
+            ungated: ungated.iter().take(NAMED).map(|task| task.name().to_owned()).collect(),
             gates_off: !settings.gate.enabled,
             already_green: already_green(run, &self.tree)?,
+            asked: requested(run.store, settings),
+            jobs: count,
+            branch: branch.clone(),
         };
         let new = NewRun {
             id: run.id.clone(),
@@ -173,6 +231,8 @@ impl<'a> Run<'a> {
             output,
             expires_at: run.started_at.plus(settings.lease),
             defaults_revision: settings.defaults_revision,
+            jobs: count,
+            branch,
         };
         Ok(run.tell_with(started, |store, event| store.start_run(&new, event))?)
     }
@@ -196,6 +256,7 @@ impl<'a> Run<'a> {
         run.hook_before(HookPoint::BeforeRun, started)?;
         run.record_lost_attempts()?;
         self.tree.open(run)?;
+        self.tree.warn_of_unmerged(run)?;
         self.tree.tidy(run)?;
         self.plan_files.open(run)?;
         run.warn_of_unready_gates()?;
@@ -206,7 +267,7 @@ impl<'a> Run<'a> {
     }
 
     /// One round of the loop: plan, choose an agent, claim a task, make an attempt.
-    fn next(&mut self) -> Result {
+    pub(super) fn next(&mut self) -> Result {
         self.plan()?;
         if !self.choose_agent()? {
             return Ok(());
@@ -237,7 +298,7 @@ impl<'a> Run<'a> {
         self.context.attempt_under_way = true;
         let worked = self.call_agent(claimed, &ready.prompt, log).and_then(|session| {
             let mut evidence = self.gather_evidence(claimed, &ready, &begun, session)?;
-            let verdict = self.verdict_and_commit(claimed, &begun, &mut evidence)?;
+            let verdict = self.verdict_and_commit(claimed, &ready, &begun, &mut evidence)?;
             Ok((evidence, verdict))
         });
         self.context.attempt_under_way = false;

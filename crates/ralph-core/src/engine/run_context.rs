@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use super::RunSettings;
 use super::breaker_prompt::Attendant;
-use super::run::Engine;
+use super::claim_order::ExpectedFiles;
+use super::run::{Engine, Role};
 use super::run_end::{EngineError, Halt, Result, StopRun};
+use super::seat::Drain;
 use super::state_md_sync::STATE_MD;
-use crate::agent::{Agent, Guard, Interrupt, Signal};
+use super::user_notes::UserNotes;
+use crate::agent::{Agent, Guard, Interrupt, Signal, holder_mark};
 use crate::clock::Clock;
 use crate::decide::{Outlook, outlook};
 use crate::event::{EventKind, GateAuthor, Observer, RunEvent, TaskRef};
@@ -31,6 +34,8 @@ const BETWEEN_BEATS: Duration = Duration::from_secs(2);
 const BETWEEN_BACKUPS: Duration = Duration::from_secs(600);
 const BACKUP_SHARE: u32 = 100;
 const STOPPED: &str = "stopped by `ralph stop`";
+/// Why a worker ends that its supervisor has no further work for.
+const DRAINED: &str = "another worker ended the run";
 
 pub(super) struct RunContext<'a> {
     pub project: &'a Project,
@@ -53,8 +58,13 @@ pub(super) struct RunContext<'a> {
     pub started_at: Timestamp,
     /// Where Ralph's files led when the run began.
     pub real_paths: RealPaths,
-    /// Counted attempts so far.
-    pub attempts: u32,
+    /// Whether this process is one of several workers of the run, with a working tree of its own.
+    pub is_worker: bool,
+    /// How many workers the run has.
+    pub jobs: u32,
+    pub expected_files: ExpectedFiles,
+    /// Where the supervisor says that no further attempt is to begin.
+    drain: Drain,
     pub attempt_under_way: bool,
     /// Attempts of dead runs were found: until then their agents may have written anything.
     pub lost_until: Option<Timestamp>,
@@ -66,6 +76,7 @@ pub(super) struct RunContext<'a> {
     files_version: u64,
     /// The last change of a gate that was told.
     gate_change_told: i64,
+    pub notes: UserNotes,
     last_heartbeat: Timestamp,
     /// When the next backup is due, by the steady clock.
     backup_due: Duration,
@@ -86,7 +97,12 @@ impl<'a> RunContext<'a> {
         for dir in [engine.work_tree, engine.project.root()] {
             real_paths.remember(own_files.iter().map(|path| dir.join(path)));
         }
-        let id = RunId::from_random((engine.random)() as u32);
+        let (id, started_at, is_worker, drain) = match &engine.role {
+            Role::Worker(seat, drain) => (seat.run_id.clone(), seat.started_at, true, drain.clone()),
+            Role::Alone | Role::Supervisor(_) => {
+                (RunId::from_random((engine.random)() as u32), now, false, Drain::default())
+            }
+        };
         Ok(Self {
             events: EventMaker { seq: 0, run_id: id.clone(), worker: engine.worker, clock: engine.clock },
             id,
@@ -104,14 +120,22 @@ impl<'a> RunContext<'a> {
             observer: engine.observer,
             attendant: engine.attendant,
             interrupt: engine.interrupt.clone(),
-            started_at: now,
+            started_at,
             real_paths,
-            attempts: 0,
+            is_worker,
+            expected_files: ExpectedFiles::default(),
+            jobs: match &engine.role {
+                Role::Worker(seat, _) => seat.jobs,
+                Role::Supervisor(jobs) => jobs.count,
+                Role::Alone => 1,
+            },
+            drain,
             attempt_under_way: false,
             lost_until: None,
             gate_ran: false,
             gate_tampering: None,
             files_version: 0,
+            notes: UserNotes::default(),
             last_heartbeat: now,
             backup_due: Duration::ZERO,
             interrupt_told: false,
@@ -130,6 +154,11 @@ pub(super) struct EventMaker<'a> {
 }
 
 impl EventMaker<'_> {
+    /// The number of the next event.
+    pub(super) fn next(&self) -> u64 {
+        self.seq + 1
+    }
+
     /// Makes an event; its number is used up whether it is stored or only shown.
     pub(super) fn event(&mut self, kind: EventKind) -> RunEvent {
         self.seq += 1;
@@ -277,14 +306,15 @@ impl RunContext<'_> {
 
 /// Claims, other runs, and what people ask of this one.
 impl RunContext<'_> {
-    /// Says once that an end was asked for, and extends the lease from time to time. A missed beat is no reason to stop an
-    /// agent.
+    /// Says once that an end was asked for, shows notes, and extends the lease from time to time. A missed beat is no reason
+    /// to stop an agent.
     pub(super) fn beat(&mut self) {
         if let Some(signal) = self.interrupt.first().filter(|_| !self.interrupt_told) {
             self.interrupt_told = true;
             let by_command = self.store.stop_was_sent(&self.id).unwrap_or(false);
             self.show(EventKind::Interrupted { signal: signal.name().to_owned(), by_command });
         }
+        self.show_new_notes();
         let now = self.clock.now();
         let lease = self.settings.lease;
         let between = if self.attempt_under_way { BETWEEN_BEATS.min(lease / 4) } else { lease / 4 };
@@ -298,8 +328,10 @@ impl RunContext<'_> {
         self.check_database()?;
         self.back_up();
         let now = self.clock.now();
+        let later = if purpose == Purpose::Attempt { self.overlapping()? } else { Vec::new() };
         Ok(self.store.claim(&ClaimRequest {
             purpose,
+            later,
             scope: self.settings.scope.clone(),
             run_id: self.id.clone(),
             worker: self.worker.to_owned(),
@@ -307,6 +339,7 @@ impl RunContext<'_> {
             token: Token::from_random((self.random)()),
             now,
             expires_at: now.plus(self.settings.lease),
+            limit: self.settings.limit.filter(|_| self.is_worker),
         })?)
     }
 
@@ -334,10 +367,30 @@ impl RunContext<'_> {
         self.show_progress()
     }
 
-    /// Another run of the project that is at work: they share the tree.
+    /// Counted attempts of the run so far, of all its workers.
+    pub(super) fn attempts(&self) -> Result<u32, StoreError> {
+        self.store.iterations(&self.id)
+    }
+
+    /// The number of a claimed attempt in the run, if every one that is under way counts.
+    pub(super) fn iteration(&self) -> Result<u32, StoreError> {
+        Ok(self.attempts()? + self.store.attempts_under_way(&self.id)?.max(1))
+    }
+
+    /// Whether other workers may use up what is left of the limit of attempts.
+    pub(super) fn is_limit_taken(&self) -> Result<bool> {
+        let Some(limit) = self.settings.limit.filter(|_| self.is_worker) else { return Ok(false) };
+        Ok(self.attempts()? + self.store.attempts_under_way(&self.id)? >= limit)
+    }
+
+    /// Another run of the project that is at work in the same tree.
     pub(super) fn other_run(&self) -> Result<Option<RunId>> {
+        if self.is_worker {
+            return Ok(None);
+        }
         let now = self.clock.now();
-        let mut others = self.store.open_runs()?.into_iter().filter(|run| run.id != self.id);
+        let others = self.store.open_runs()?.into_iter();
+        let mut others = others.filter(|run| run.id != self.id && run.branch.is_none());
         let other = others.find(|run| !is_over(run, self.host.liveness(&run.owner), now));
         Ok(other.map(|run| run.id))
     }
@@ -370,10 +423,19 @@ impl RunContext<'_> {
         Ok(StopRun::new(RunExit::Finished, format!("{what} is done{or_skipped}")))
     }
 
+    /// Whether nothing more is to begin, by a signal or by the supervisor.
+    pub(super) fn is_told_to_end(&self) -> bool {
+        self.interrupt.first().is_some() || self.drain.is_asked()
+    }
+
     /// Stops for a signal, at the limit of attempts, or where a person at another terminal asked for it.
     pub(super) fn check_requests(&self) -> Result {
         self.check_signal()?;
-        if let Some(limit) = self.settings.limit.filter(|limit| self.attempts >= *limit) {
+        if self.drain.is_asked() {
+            return Err(StopRun::new(RunExit::NothingToRun, DRAINED).into());
+        }
+        let attempts = self.attempts()?;
+        if let Some(limit) = self.settings.limit.filter(|limit| attempts >= *limit) {
             let plural = if limit == 1 { "" } else { "s" };
             let reason = format!("the limit of {limit} attempt{plural} was reached");
             return Err(StopRun::new(RunExit::Limit, reason).into());
@@ -405,7 +467,7 @@ impl RunContext<'_> {
         if self.guard_command.is_empty() {
             return Ok(());
         }
-        match Guard::start(&self.guard_command, &self.id) {
+        match Guard::start(&self.guard_command, &holder_mark(&self.owner)) {
             Ok(guard) => self.guard = Some(guard),
             Err(error) => self.warn(format!("cannot start the guard process: {error}"))?,
         }

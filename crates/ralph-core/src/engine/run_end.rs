@@ -96,7 +96,7 @@ impl Run<'_> {
     /// Ends the run, whatever ended it: tidies up, closes its record, saves a database that is gone, and tells of the end.
     pub(super) fn end(mut self, halt: Halt) -> Result<Summary, EngineError> {
         // An attempt that began and could not be recorded stays claimed, and the next run finds it by that.
-        let _ = self.context.store.release_unbegun(&self.context.id);
+        let _ = self.context.store.release_unbegun(&self.context.id, self.context.worker);
         let (mut stop, error) = match halt {
             Halt::Stop(stop) => (stop, None),
             Halt::Error(error) => (StopRun::error(error.to_string()), Some(error)),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::TreeSettings;
 use crate::adaptive::DEFAULT_VALUE_USD;
 use crate::decide::{Budgets, Policy};
 use crate::event::TaskRef;
@@ -46,6 +47,11 @@ pub struct RunSettings {
     pub grace: Duration,
     pub hooks: Hooks,
     pub git: GitSettings,
+    /// How many workers the run has, and whether even a single one works in a tree of its own.
+    pub jobs: u32,
+    pub isolate: bool,
+    /// Where workers work.
+    pub worktrees: TreeSettings,
     pub gate: GateSettings,
     pub review: ReviewSettings,
     /// How often a failing service is tried again.
@@ -236,6 +242,13 @@ impl GateSettings {
     }
 }
 
+impl RunSettings {
+    /// Whether attempts are made in working trees of Ralph's own.
+    pub fn is_isolated(&self) -> bool {
+        self.jobs > 1 || self.isolate
+    }
+}
+
 impl Default for RunSettings {
     fn default() -> Self {
         Self {
@@ -257,6 +270,9 @@ impl Default for RunSettings {
             grace: Duration::from_secs(5),
             hooks: Hooks::default(),
             git: GitSettings::default(),
+            jobs: 1,
+            isolate: false,
+            worktrees: TreeSettings::default(),
             gate: GateSettings {
                 enabled: true,
                 default: None,

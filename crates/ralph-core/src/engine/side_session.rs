@@ -60,7 +60,7 @@ impl Question<'_> {
             (_, Ending::Faulted { fault, message, .. }) => {
                 SessionEnding::Faulted(error_type_of(*fault), message.clone())
             }
-            (Stop::Exited | Stop::Noted | Stop::GuardLost, Ending::Completed) => match exit {
+            (Stop::Exited | Stop::UserNote | Stop::GuardLost, Ending::Completed) => match exit {
                 Exit::Code(0) => SessionEnding::Answered,
                 _ => SessionEnding::Faulted(ErrorType::Crash, format!("{} {exit}", agent.name())),
             },

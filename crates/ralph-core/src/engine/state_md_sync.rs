@@ -29,10 +29,16 @@ pub(super) struct StateMd {
     /// When it is to show the attempt that is under way.
     due: Option<Timestamp>,
     shows_attempt: bool,
+    /// Another process of the run writes the page.
+    pub(super) is_others: bool,
     analysis: Option<Vec<String>>,
 }
 
 impl StateMd {
+    pub(super) fn written_by(others: bool) -> Self {
+        Self { is_others: others, ..Self::default() }
+    }
+
     /// After an attempt, unless the page is fresh.
     pub(super) fn refresh(&mut self, run: &mut RunContext<'_>) -> Result {
         let now = run.clock.now();
@@ -54,6 +60,9 @@ impl StateMd {
 
     /// Writes the page with how the run stands. A page that cannot be written is told of once and stops nothing.
     pub(super) fn write(&mut self, run: &mut RunContext<'_>, status: &str) -> Result {
+        if self.is_others {
+            return Ok(());
+        }
         let first = self.written.is_none();
         self.written = Some(run.clock.now());
         let breaker = run.store.breaker()?;
@@ -76,7 +85,7 @@ impl StateMd {
 
     fn view(&self, run: &RunContext<'_>, status: &str) -> Result<StateView> {
         let cost = run.store.run_rates(&run.id)?.cost;
-        let shown = run_view(&run.id, status, run.started_at, run.attempts, cost);
+        let shown = run_view(&run.id, status, run.started_at, run.attempts()?, cost);
         let shown = RunView { limit: run.settings.limit, ..shown };
         Ok(view(run.store, run.project, run.clock.now(), Some(shown), self.analysis.clone())?)
     }

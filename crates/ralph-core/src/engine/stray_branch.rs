@@ -101,7 +101,8 @@ impl WorkTree {
 
     /// Where a run was killed between a commit and what comes after it, that is made up for.
     pub(super) fn finish_commit(&self, run: &mut RunContext<'_>) -> Result {
-        match self.git_alone(run)?.map(Git::finish_commit) {
+        let finish = |git: &Git| git.finish_follow().and_then(|()| git.finish_commit());
+        match self.git_alone(run)?.map(finish) {
             Some(Err(error)) => run.warn(error.to_string()),
             Some(Ok(_)) | None => Ok(()),
         }

@@ -19,6 +19,8 @@ const NAP: Duration = Duration::from_millis(100);
 const LOOK_AT_STORE: Duration = Duration::from_secs(1);
 /// How often work of other runs is looked at.
 const LOOK_AT_OTHERS: Duration = Duration::from_millis(300);
+/// How often a worker without work looks whether others of its run made something ready.
+const LOOK_AT_WORKERS: Duration = Duration::from_millis(60);
 /// How often a paused run looks whether it may go on.
 const LOOK_AT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -36,7 +38,14 @@ impl Run<'_> {
             return Ok(());
         }
         let reason = "`ralph resume`".to_owned();
-        self.context.tell(EventKind::Waiting { waiting_for: WaitingFor::Resume, reason, until: None })?;
+        let waiting = EventKind::Waiting { waiting_for: WaitingFor::Resume, reason, until: None };
+        // The first worker that stands still speaks for all.
+        let is_first = self.context.worker == crate::event::WORKER;
+        if is_first {
+            self.context.tell(waiting)?
+        } else {
+            self.context.show(waiting)
+        }
         self.state_md.write(&mut self.context, "paused; `ralph resume` continues")?;
         // Somebody may edit files meanwhile.
         self.context.files_may_have_changed();
@@ -45,7 +54,11 @@ impl Run<'_> {
             self.context.beat();
             self.context.clock.sleep(LOOK_AT_PAUSE);
         }
-        self.context.tell(EventKind::WaitOver)?;
+        if is_first {
+            self.context.tell(EventKind::WaitOver)?
+        } else {
+            self.context.show(EventKind::WaitOver)
+        }
         // It may have been asked for something else.
         self.must_stop()
     }
@@ -108,6 +121,14 @@ impl Run<'_> {
             }
             let breaker = self.context.store.breaker()?;
             let probing = breaker.state == BreakerState::HalfOpen && breaker.probing;
+            if breaker.state == BreakerState::Open && self.context.is_worker {
+                return self.check_breaker(None);
+            }
+            if self.context.is_limit_taken()? {
+                // What is under way may use up the limit, or give some of it back.
+                self.wait_a_little();
+                continue;
+            }
             if breaker.state == BreakerState::Open || (!probing && !self.context.nothing_ready()?) {
                 return Ok(());
             }
@@ -122,6 +143,12 @@ impl Run<'_> {
                 let reason = "the remaining tasks are blocked or depend on a failed task";
                 return Err(StopRun::new(RunExit::NothingToRun, reason).into());
             }
+            if !told && self.context.is_worker {
+                let waiting_for = WaitingFor::Workers;
+                let reason = "other workers".to_owned();
+                self.context.show(EventKind::Waiting { waiting_for, reason, until: None });
+                told = true;
+            }
             if !told {
                 let reason = self.context.at_work_elsewhere(&outlook.under_way);
                 let waiting_for = WaitingFor::OtherRun;
@@ -129,9 +156,35 @@ impl Run<'_> {
                 told = true;
             }
             self.context.files_may_have_changed();
-            self.context.clock.sleep(LOOK_AT_OTHERS);
+            self.wait_a_little();
             self.settle_parents()?;
         }
+    }
+
+    /// Before work of others is looked at again.
+    fn wait_a_little(&mut self) {
+        let run = &mut self.context;
+        if !run.is_worker {
+            return run.clock.sleep(LOOK_AT_OTHERS);
+        }
+        // Looking at the whole plan takes its time: only where something changed, and now and then.
+        let (began, before) = (run.clock.steady(), run.store.changes().ok());
+        loop {
+            run.clock.sleep(LOOK_AT_WORKERS);
+            let is_other = before.is_none() || run.store.changes().ok() != before;
+            let waited = run.clock.steady().saturating_sub(began);
+            if is_other || waited >= LOOK_AT_STORE || run.is_told_to_end() {
+                return;
+            }
+        }
+    }
+
+    /// The budgets have no share left: others may give back what they do not use up.
+    pub(super) fn wait_for_reserved(&mut self) -> Result {
+        self.context.beat();
+        self.must_stop()?;
+        self.context.clock.sleep(LOOK_AT_OTHERS);
+        self.context.record_lost_attempts()
     }
 
     /// After a fault of the service: back off, but not for ever.
@@ -200,7 +253,7 @@ impl RunContext<'_> {
         Ok(self.store.asked_of(&self.id)? == Some(RunRequest::Pause))
     }
 
-    fn nothing_ready(&self) -> Result<bool> {
+    pub(super) fn nothing_ready(&self) -> Result<bool> {
         Ok(self.store.ready(&self.settings.scope, 1)?.is_empty())
     }
 

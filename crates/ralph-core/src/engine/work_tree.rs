@@ -3,10 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use super::commits::refused;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Result, StopRun};
 use super::settings::{CommitWhen, GitSettings, OnDirty};
 use super::stray_branch::Returned;
+use super::worker_tree::Isolated;
 use crate::event::EventKind;
 use crate::evidence::CommitFailure;
 use crate::git::{BranchOutcome, Git, GitError, GitLimits, Kept, Snapshot, Wants, Weight};
@@ -30,6 +32,10 @@ pub(super) struct WorkTree {
     pub(super) before_task: HashMap<TaskId, Snapshot>,
     /// What attempts on each task that is not done changed, each by itself.
     pub(super) changed_by: HashMap<TaskId, BTreeSet<Vec<u8>>>,
+    /// What is different in the tree of a worker, which is Ralph's own; none in the project's own tree.
+    pub(super) isolated: Option<Isolated>,
+    /// Files of the project that are never an attempt's work.
+    pub(super) own_files: Vec<String>,
     /// What earlier runs left of tasks' work, uncommitted and untouched since.
     taken_over: HashMap<TaskId, Vec<Vec<u8>>>,
     /// The tree when the agent of the attempt under way had ended.
@@ -74,14 +80,20 @@ impl TreeBefore {
 impl WorkTree {
     /// `own_files` are never an attempt's work.
     pub(super) fn new(run: &RunContext<'_>, own_files: Vec<String>) -> Result<Self, EngineError> {
-        let settings = run.settings.git.clone();
+        let settings = match run.is_worker {
+            true => run.settings.git.for_worker(),
+            false => run.settings.git.clone(),
+        };
         let limits = GitLimits {
             query: settings.query_timeout,
-            // Even where a commit may take for ever.
-            change: settings.commit_timeout.clamp(LEAST_CHANGE, MOST_CHANGE),
+            change: change_limit(&settings),
             interrupt: run.interrupt.clone(),
         };
-        let git = Git::open(run.work_tree, limits)?.map(|git| git.without(own_files));
+        // The tree of a worker is opened when it is known to be there.
+        let git = match run.is_worker {
+            true => None,
+            false => Git::open(run.work_tree, limits)?.map(|git| git.without(own_files.clone())),
+        };
         if let Some(git) = &git {
             git.watch_programs()?;
         }
@@ -92,6 +104,8 @@ impl WorkTree {
             run_start: None,
             before_task: HashMap::new(),
             changed_by: HashMap::new(),
+            isolated: None,
+            own_files,
             taken_over: HashMap::new(),
             after_agent: None,
         })
@@ -196,6 +210,12 @@ impl WorkTree {
         run: &mut RunContext<'_>,
         before: &TreeBefore,
     ) -> Result<(GitRecord, Option<CommitFailure>)> {
+        self.look_after_agent(run);
+        if self.is_gone() {
+            let why = "the attempt deleted its working tree".to_owned();
+            return Ok((GitRecord::default(), Some(refused(why, None))));
+        }
+        self.take_own_files_over(run)?;
         if let Some(git) = self.git.as_ref().filter(|_| self.settings.changes_anything()) {
             // A repository that git can no longer use ends the run before the next attempt: the fault stays with git.
             let _ = git.check_repository();
@@ -248,7 +268,9 @@ impl WorkTree {
         undo: bool,
     ) -> Result<(Option<String>, Returned)> {
         self.end_unfinished(run, &before.name)?;
-        let undone = if undo {
+        let undone = if self.isolated.is_some() {
+            self.put_aside(run, &claimed.task, &before.name)?
+        } else if undo {
             self.roll_back(run, claimed, before.kept, &before.name)?
         } else {
             self.let_go(run, before.kept)?
@@ -263,7 +285,9 @@ impl WorkTree {
         if self.git.is_none() || self.check_fault().is_err() {
             return Ok(None);
         }
-        let place = run.work_tree.display().to_string();
+        // What a commit is like in one working tree of Ralph's own it is in all.
+        let place = if run.is_worker { run.project.root() } else { run.work_tree };
+        let place = place.display().to_string();
         Ok(self.current(run)?.and_then(|tree| clean(&tree, place)))
     }
 
@@ -369,6 +393,7 @@ impl WorkTree {
         tree: Option<&Snapshot>,
     ) -> Result {
         let Some(tree) = tree.filter(|_| self.settings.commit != CommitWhen::Never) else { return Ok(()) };
+        let is_shared = self.isolated.is_none();
         let task = &run.store.work_owner(task)?;
         // The snapshot at the start may have failed.
         self.run_start.get_or_insert_with(|| tree.clone());
@@ -377,8 +402,8 @@ impl WorkTree {
             self.changed_by.entry(task.clone()).or_default().extend(own.iter().cloned());
             self.before_task.insert(task.clone(), tree.without(&own));
         }
-        // Should this run be killed, the next one tells the attempt's work by it.
-        if let Some(words) = self.before_task.get(task).and_then(Snapshot::to_words) {
+        // Should this run be killed, the next one tells the attempt's work by it. A tree of Ralph's own is cleared.
+        if is_shared && let Some(words) = self.before_task.get(task).and_then(Snapshot::to_words) {
             let branch = self.present_branch();
             run.store.set_tree_snapshot(task, &words, branch.as_deref())?;
         }
@@ -392,7 +417,7 @@ impl WorkTree {
         task: &TaskId,
         before_attempt: Option<&Snapshot>,
     ) -> Result {
-        if self.settings.commit == CommitWhen::Never || self.run_start.is_none() {
+        if self.settings.commit == CommitWhen::Never || self.run_start.is_none() || self.isolated.is_some() {
             return Ok(());
         }
         let task = &run.store.work_owner(task)?;
@@ -459,6 +484,11 @@ pub fn changes_of_others(
     let files = left.into_values().flatten().filter(|file| tree.is_as_left(file));
     let paths: Vec<Vec<u8>> = files.map(|file| file.path).collect();
     Ok(tree.without(&paths).dirty())
+}
+
+/// How long git may take to write an index or files, even where a commit may take for ever.
+pub(super) fn change_limit(settings: &GitSettings) -> Duration {
+    settings.commit_timeout.clamp(LEAST_CHANGE, MOST_CHANGE)
 }
 
 fn cannot_start(error: GitError) -> StopRun {

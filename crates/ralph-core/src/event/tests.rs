@@ -82,6 +82,15 @@ fn of_attempts() -> Vec<EventKind> {
             activity: Activity::Tool { name: "Write".into(), target: "src/a.rs".into() },
         },
         EventKind::Activity { task_id: id, activity: Activity::LimitWarning { utilization: Some(0.8) } },
+        EventKind::LandingStarted { task: task() },
+        EventKind::Landed { task: task(), commit: "abc".into(), branch: "ralph/r-1".into() },
+        EventKind::Unmerged { branch: "ralph/r-1".into(), commits: 2, into: Some("main".into()) },
+        EventKind::Conflict {
+            task: task(),
+            kind: ConflictKind::Conflict,
+            files: vec!["a.rs".into()],
+            others: vec!["1.2".into()],
+        },
         EventKind::GateStarted { task: task(), command: "true".into(), run: 1 },
         EventKind::GateFinished {
             task: task(),
@@ -166,6 +175,9 @@ fn of_runs() -> Vec<EventKind> {
             ungated: vec!["1.3".into()],
             gates_off: false,
             already_green: vec!["1.4".into()],
+            asked: RunRequested { tasks: vec!["1".into()], task_count: 1, ..RunRequested::default() },
+            jobs: 1,
+            branch: None,
         },
         EventKind::Progress { tasks: counts(), cost: Cost::new(1.5, 1) },
         EventKind::BreakerOpened {

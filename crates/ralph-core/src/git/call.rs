@@ -111,6 +111,10 @@ impl CallState {
         Self { limits, ..Self::default() }
     }
 
+    pub(super) fn limits(&self) -> GitLimits {
+        self.limits.clone()
+    }
+
     /// Whether git may be called at all.
     pub(super) fn check(&self) -> Result<(), GitError> {
         if let Some(fault) = self.fault.get() {
@@ -185,6 +189,14 @@ impl Output {
         self.code == Some(0)
     }
 
+    /// The error of a call that did not do what it was made for.
+    pub(super) fn refused(&self, command: &str) -> GitError {
+        GitError::Refused {
+            command: command.to_owned(),
+            message: crate::text::one_line(&self.error_text(), 200),
+        }
+    }
+
     pub(super) fn error_text(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
@@ -237,6 +249,11 @@ impl<'r> Call<'r> {
 
     pub(super) fn args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(OsString::from));
+        self
+    }
+
+    pub(super) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
         self
     }
 
@@ -353,7 +370,7 @@ impl<'r> Call<'r> {
         let is_interrupted = match ended.stop {
             Stop::Interrupted => true,
             Stop::WallTimeout(_) | Stop::IdleTimeout(_) => false,
-            Stop::Exited | Stop::Budget | Stop::Noted | Stop::GuardLost => {
+            Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost => {
                 if self.kind == CallKind::Query {
                     let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                     calls.slowest.fetch_max(took, Ordering::Relaxed);

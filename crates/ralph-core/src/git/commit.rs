@@ -242,6 +242,8 @@ impl Git {
             branch: now.branch.clone(),
             tree,
             subject: subject.to_owned(),
+            isolated: false,
+            landing: None,
         })?;
         let ended = self.run_commit(&index, order, interrupt, watch);
         // Whatever was interrupted: a commit that was made must be known, or it would be made again.
@@ -345,11 +347,11 @@ impl Git {
             .map_err(|error| GitError::CannotStart(error.source))?;
         let output = text::mask_secrets(&output.text.into_text()).trim().to_owned();
         match (ended.stop, ended.exit) {
-            (Stop::Exited | Stop::Budget | Stop::Noted | Stop::GuardLost, Exit::Code(0)) => Ok(()),
-            (Stop::Exited | Stop::Budget | Stop::Noted | Stop::GuardLost, Exit::Code(code)) => {
+            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Code(0)) => Ok(()),
+            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Code(code)) => {
                 Err(GitError::CommitFailed { message: summary(&output, code), output })
             }
-            (Stop::Exited | Stop::Budget | Stop::Noted | Stop::GuardLost, Exit::Signal(signal)) => {
+            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Signal(signal)) => {
                 Err(GitError::CommitKilled { signal, output })
             }
             (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
@@ -467,7 +469,7 @@ impl Repository {
     }
 
     /// The tree of a commit; none where there is no such commit.
-    fn tree_of(&self, commit: &str) -> Result<Option<String>, GitError> {
+    pub(super) fn tree_of(&self, commit: &str) -> Result<Option<String>, GitError> {
         let known = self.known_tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if known.0 == commit {
             return Ok(Some(known.1));

@@ -169,6 +169,8 @@ mod tests {
             branch: Some("refs/heads/main".into()),
             tree: tree.into(),
             subject: subject.into(),
+            isolated: false,
+            landing: None,
         }
     }
 

@@ -14,6 +14,7 @@ mod difference;
 mod error;
 mod index;
 mod interrupted_commit;
+mod landing;
 mod obstacles;
 mod patch;
 mod paths;
@@ -23,6 +24,7 @@ mod rollback;
 mod saved;
 mod snapshot;
 mod trust;
+mod worktree;
 
 #[cfg(test)]
 mod testing;
@@ -37,9 +39,11 @@ pub use commit::{CommitOrder, CommitOutcome, CommitWatch};
 pub use commit_message::commit_message;
 pub use difference::DiffForm;
 pub use error::{GitError, GitFault};
+pub use landing::{Combined, Follows, Work};
 pub use obstacles::{Obstacle, Wants, Weight};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
+pub use worktree::{KnownTree, project_of_tree};
 
 use crate::files::is_temporary;
 use crate::model::names;

@@ -6,7 +6,7 @@ mod file;
 mod retention;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -86,7 +86,7 @@ impl LogDir {
 
     fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {
         if !is_plain(name) {
-            return Err(Refused::Elsewhere("the directory of logs").into());
+            return Err(Refused::Elsewhere("this directory").into());
         }
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let mode = Mode::from_raw_mode(0o600);
@@ -96,6 +96,22 @@ impl LogDir {
             Err(error) => return Err(error.into()),
         };
         if file.metadata()?.is_file() { Ok(file) } else { Err(Refused::NotRegular("something else").into()) }
+    }
+
+    /// Writes a file whole or not at all, in place of whatever has its name.
+    pub fn write_whole(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let part = format!("{name}{PART}");
+        let mut file = match self.create(&part) {
+            // Of a process that was killed, or put there by an agent.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.remove(&part)?;
+                self.create(&part)?
+            }
+            made => made?,
+        };
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        self.rename(&part, name)
     }
 
     /// Gives a file the name of another, which goes.

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::diagnose::{Diagnosis, denies_error};
 
 use super::{
-    BaselineRun, Difficulty, ErrorType, GateOf, GateRun, Key, Outcome, RunId, Task, TaskId, Timestamp,
-    Verification,
+    BaselineRun, ChosenBy, Difficulty, ErrorType, GateOf, GateRun, Key, Outcome, RunId, Task, TaskId,
+    Timestamp, Verification,
 };
 
 /// One attempt on one task: built by the engine, stored, and read back as `ralph history --json` prints it. Fields that
@@ -159,6 +159,12 @@ impl Attempt {
         self.commit_after.is_some() && self.commit_before != self.commit_after
     }
 
+    /// Its model, where a person chose it for this attempt.
+    pub fn users_model(&self) -> Option<&str> {
+        let by = ChosenBy::from_rationale(self.rationale.as_deref()?);
+        (by == ChosenBy::User).then_some(self.model.as_str())
+    }
+
     /// Whether an agent worked and nobody knows for how much.
     pub fn cost_is_unknown(&self) -> bool {
         let worked = self.agent.is_some() && self.error_type != Some(ErrorType::Spawn);
@@ -277,6 +283,18 @@ pub struct CommitIntent {
     pub tree: String,
     /// The first line of the message, unless a hook changes it.
     pub subject: String,
+    /// Whether the attempt works in a tree of Ralph's own: then it is done only when it has landed.
+    #[serde(default)]
+    pub isolated: bool,
+    /// The commit that the branch is about to be moved to.
+    #[serde(default)]
+    pub landing: Option<LandingIntent>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandingIntent {
+    pub branch: String,
+    pub commit: String,
 }
 
 names! {
@@ -331,6 +349,8 @@ pub struct TaskMetrics {
     /// The model that a person chose for the next attempt.
     pub users_model: Option<String>,
     pub lost_in_a_row: u32,
+    /// Attempts in a row whose work was good and did not go together with what others had landed.
+    pub landing_failures: u32,
     /// How often its failures were forgiven.
     pub forgiven: u32,
 }

@@ -46,6 +46,10 @@ pub enum ErrorType {
     CommitRefused,
     /// Another agent reviewed the work and rejected it.
     ReviewRejected,
+    /// The work was done, but others had landed changes of the same lines meanwhile.
+    Conflict,
+    /// The work was done, but the gate failed when it was combined with what others had landed meanwhile.
+    IntegrationFailure,
     /// The attempt changed protected files, and the gate failed without that.
     Tampered,
     /// Git could not commit done work, and no further attempt would change that.
@@ -75,10 +79,12 @@ pub enum FailureClass {
     Interruption,
     /// Found at the next start.
     Lost,
+    /// The work does not go together with what others landed: counts only when it happens again and again.
+    Landing,
 }
 
 /// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 18] = [
+const OWN: [(&str, ErrorType); 20] = [
     ("test_failure", ErrorType::TestFailure),
     ("timeout", ErrorType::Timeout),
     ("idle_timeout", ErrorType::IdleTimeout),
@@ -92,6 +98,8 @@ const OWN: [(&str, ErrorType); 18] = [
     ("config", ErrorType::Config),
     ("commit_refused", ErrorType::CommitRefused),
     ("review_rejected", ErrorType::ReviewRejected),
+    ("conflict", ErrorType::Conflict),
+    ("integration_failure", ErrorType::IntegrationFailure),
     ("tampered", ErrorType::Tampered),
     ("git", ErrorType::Git),
     ("gate_broken", ErrorType::GateBroken),
@@ -134,6 +142,7 @@ impl ErrorType {
             Self::GateBroken => FailureClass::Gate,
             Self::Interrupted => FailureClass::Interruption,
             Self::Lost => FailureClass::Lost,
+            Self::Conflict | Self::IntegrationFailure => FailureClass::Landing,
         }
     }
 }

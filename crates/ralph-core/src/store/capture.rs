@@ -115,7 +115,8 @@ fn metrics(tx: &Connection, capture: &Capture) -> Result<()> {
     let now = attempt.ended_at();
     // An attempt that does not count makes no row, unless a crash has to be counted there.
     let has_row = || tx.has("SELECT 1 FROM strategy_metrics WHERE task_id = ?1", [&attempt.task_id]);
-    if !attempt.counted && !done && after.lost_in_a_row == 0 && !has_row()? {
+    let in_a_row = after.lost_in_a_row + after.landing_failures;
+    if !attempt.counted && !done && in_a_row == 0 && !has_row()? {
         return Ok(());
     }
     let mut more: Vec<(&str, &dyn ToSql)> = vec![("task_id", &attempt.task_id)];
@@ -132,12 +133,15 @@ fn run_totals(tx: &Connection, attempt: &Attempt) -> Result<()> {
     tx.change(
         "UPDATE runs SET attempts = attempts + :counted, done = done + :done,
              cost_usd = cost_usd + :cost, cost_unknown = cost_unknown + :unknown,
-             cost_estimated = cost_estimated + :estimated
+             cost_estimated = cost_estimated + :estimated,
+             iterations = iterations + :iterations
          WHERE id = :run",
         bind! {
             run: attempt.run_id, counted: attempt.counted, done: attempt.outcome == Outcome::Done,
             cost: attempt.cost_usd.unwrap_or(0.0), unknown: attempt.cost_is_unknown(),
             estimated: attempt.cost_estimated,
+            // A parent's own gate is no attempt of an agent.
+            iterations: attempt.counted && attempt.agent.is_some(),
         },
     )?;
     match attempt.cost_usd {

@@ -5,11 +5,12 @@ use serde::Serialize;
 
 use super::sql::{Changes, Json, Statements, bind, record};
 use super::{
-    Durability, RecoveryEnd, Result, Scope, Store, StoreError, breaker, events, fixes, notes, plan, status,
+    Durability, RecoveryEnd, Result, Scope, Stage, Store, StoreError, breaker, events, fixes, notes, plan,
+    status,
 };
 use crate::event::RunEvent;
 use crate::model::{
-    CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
+    ChosenBy, CommitIntent, DoneBy, LearningId, RunId, Status, Task, TaskId, TaskMetrics, Timestamp, Token,
     Verification, names,
 };
 
@@ -41,6 +42,8 @@ names! {
 #[derive(Clone, Debug)]
 pub struct ClaimRequest {
     pub purpose: Purpose,
+    /// Ready tasks that are claimed only where there is no other.
+    pub later: Vec<TaskId>,
     pub scope: Scope,
     pub run_id: RunId,
     pub worker: String,
@@ -49,6 +52,8 @@ pub struct ClaimRequest {
     pub now: Timestamp,
     /// When the lease is over unless it is extended.
     pub expires_at: Timestamp,
+    /// How many counted attempts the run may make; those that others of its workers have under way may all count.
+    pub limit: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +102,8 @@ pub struct Claim {
     #[serde(skip)]
     pub heartbeat_at: Timestamp,
     pub purpose: Purpose,
+    /// What the attempt is at; none before it began, and for gates of parents.
+    pub stage: Option<Stage>,
     #[serde(skip)]
     pub attempt: UnfinishedAttempt,
 }
@@ -116,6 +123,7 @@ record!(Claim {
     claimed_at,
     heartbeat_at,
     purpose,
+    stage,
     attempt,
 });
 
@@ -147,8 +155,15 @@ impl Store {
             if tx.update_record("claims", start, claim)? == 0 {
                 return Err(StoreError::ClaimMoved(task.clone()));
             }
+            let by = start.rationale.as_deref().map(ChosenBy::from_rationale);
+            if by == Some(ChosenBy::User) {
+                // A choice holds for one attempt; another may be made while this one is under way.
+                let sql = "UPDATE strategy_metrics SET users_model = NULL
+                     WHERE task_id = :task AND users_model IS :model";
+                tx.change(sql, bind! { task, model: start.model })?;
+            }
             if !shown_notes.is_empty() {
-                notes::show(tx, start.attempt_number, shown_notes)?;
+                notes::show(tx, task, start.attempt_number, shown_notes)?;
             }
             events::append(tx, event)
         })
@@ -174,10 +189,10 @@ impl Store {
         self.write(Durability::Process, |tx| give_up(tx, task, token))
     }
 
-    /// Gives back what a run claimed and did not begin to work on.
-    pub fn release_unbegun(&mut self, run: &RunId) -> Result<()> {
-        let sql = "DELETE FROM claims WHERE run_id = ?1 AND attempt_number = 0";
-        self.change(Durability::Process, sql, [run])
+    /// Gives back what a worker of a run claimed and did not begin to work on.
+    pub fn release_unbegun(&mut self, run: &RunId, worker: &str) -> Result<()> {
+        let sql = "DELETE FROM claims WHERE run_id = :run AND worker = :worker AND attempt_number = 0";
+        self.change(Durability::Process, sql, bind! { run, worker })
     }
 
     /// A parent's children are done and nothing speaks against it: it is done, by its own gate or without one.
@@ -293,11 +308,14 @@ fn take(tx: &Connection, request: &ClaimRequest) -> Result<Option<TaskId>> {
         // An open breaker lets nothing through, a half-open one a single attempt.
         Purpose::Attempt => {
             "ready = 1 AND (SELECT state = 'closed' OR state = 'half_open'
-                 AND NOT EXISTS (SELECT 1 FROM claims WHERE probe = 1) FROM breaker)"
+                 AND NOT EXISTS (SELECT 1 FROM claims WHERE probe = 1) FROM breaker)
+             AND (:limit IS NULL OR :limit > coalesce((SELECT iterations FROM runs WHERE id = :run), 0)
+                 + (SELECT count(*) FROM claims WHERE run_id = :run AND purpose = 'attempt'))"
         }
         // A gate is no attempt, so it needs no leave from a breaker that is half open: it may be all that is left to do.
         Purpose::ParentGate => {
-            "gate_due = 1 AND verify IS NOT NULL AND (SELECT state <> 'open' FROM breaker)"
+            "gate_due = 1 AND verify IS NOT NULL AND (SELECT state <> 'open' FROM breaker)
+             AND (:limit IS NULL OR :limit >= 0)"
         }
     };
     let sql = format!(
@@ -305,13 +323,15 @@ fn take(tx: &Connection, request: &ClaimRequest) -> Result<Option<TaskId>> {
                              heartbeat_at, expires_at, purpose, probe)
          SELECT id, :run, :worker, :host, :pid, :pid_started, :token, :now, :now, :expires, :purpose,
                 :purpose = 'attempt' AND (SELECT state = 'half_open' FROM breaker) FROM tasks
-         WHERE {wanted} AND {{scope}} ORDER BY priority, position LIMIT 1
+         WHERE {wanted} AND {{scope}}
+         ORDER BY id IN (SELECT value FROM json_each(:later)), priority, position LIMIT 1
          RETURNING task_id"
     );
-    let ClaimRequest { purpose, run_id, worker, owner, token, now, expires_at, scope } = request;
+    let later = Json(&request.later);
+    let ClaimRequest { purpose, run_id, worker, owner, token, now, expires_at, scope, limit, .. } = request;
     let values = bind! {
         run: run_id, worker, host: owner.host, pid: owner.pid, pid_started: owner.pid_started, token, now,
-        expires: expires_at, purpose,
+        expires: expires_at, purpose, limit, later,
     };
     Ok(scope.rows(tx, &sql, values)?.pop())
 }

@@ -1,24 +1,35 @@
 //! What the choice of models came to, as plots show it: what verified tasks cost, how each model did at each attempt, what
 //! was spent on whom, and which learnings helped.
 
-use super::history::VERIFIED;
-use super::sql::{Statements, bind, record};
+use super::history::{COST_UNKNOWN, VERIFIED};
+use super::sql::{Row, Statements, bind, record};
 use super::{Result, Store};
 use crate::model::{Difficulty, RunId, TaskId, Timestamp};
 
 /// Attempts from this number on are counted together.
 pub const LAST_ATTEMPT: u32 = 4;
 
+/// In place of a model: what was spent on tasks that were deleted since.
+pub const DELETED_TASKS: &str = "deleted tasks";
+
+/// When a session `o` ended, in milliseconds.
+const ENDED: &str = "coalesce(CAST(round(unixepoch(o.started_at, 'subsec') * 1000) AS INTEGER), 0) + coalesce(o.duration_ms, 0)";
+
+/// Whether a review `o` has ended and nobody knows what it cost.
+const REVIEW_COST_UNKNOWN: &str =
+    "(o.outcome IS NOT NULL AND o.cost_usd IS NULL AND o.error_type IS NOT 'spawn')";
+
 /// A task that became verified, and what had been spent until then.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerifiedPoint {
-    pub started_at: Timestamp,
-    pub duration_ms: u64,
-    pub name: String,
-    /// How many attempts had ended verified, this one included.
+    pub at: Timestamp,
+    /// None for the end of the last session, where that verified nothing.
+    pub name: Option<String>,
+    /// How many tasks had become verified, this one included.
     pub verified: u64,
-    pub spent_usd: f64,
-    /// Attempts by agents until then of which no cost is known.
+    /// None where no cost is known.
+    pub spent_usd: Option<f64>,
+    /// Sessions until then of which no cost is known.
     pub without_cost: u64,
 }
 
@@ -79,24 +90,37 @@ pub struct LearningSums {
     pub harmful: u64,
 }
 
-record!(VerifiedPoint { started_at, duration_ms, name, verified, spent_usd, without_cost });
+record!(VerifiedPoint { at via from_millis, name, verified, spent_usd, without_cost });
 record!(ModelAttempt { model, attempt, attempts, done });
 record!(ModelSpend { model, cost_usd, cost_estimated, attempts, verified, without_cost });
 record!(OutcomeRow { task_id, model, done, cost_usd, difficulty = "difficulty_estimate" });
 record!(LearningUse { id, category, title, content, pinned, shown, helpful, harmful });
 record!(LearningSums { learnings, ever_shown, shown, helpful, harmful });
 
+fn from_millis(row: &Row<'_>, name: &str) -> rusqlite::Result<Timestamp> {
+    Ok(Timestamp::from_millis(row.get(name)?))
+}
+
 impl Store {
-    /// Every attempt that ended verified, oldest first, with what its run (or all runs) had spent until it ended.
+    /// The tasks that became verified, oldest first, each by its last attempt that did, with what the run (or all runs) had
+    /// spent until then, reviews included; and what was spent in the end.
     pub fn verified_points(&self, run: Option<&RunId>) -> Result<Vec<VerifiedPoint>> {
         let sql = format!(
-            "SELECT p.started_at, p.duration_ms, t.name, p.verified, p.spent_usd, p.without_cost FROM (
-                 SELECT o.started_at, o.duration_ms, o.task_id, {VERIFIED} AS is_verified,
-                     sum({VERIFIED}) OVER w AS verified, coalesce(sum(o.cost_usd) OVER w, 0) AS spent_usd,
-                     sum(o.cost_usd IS NULL AND o.counted AND o.agent IS NOT NULL) OVER w AS without_cost
+            "WITH sessions (at, task_id, is_verified, cost_usd, is_unknown, number) AS (
+                 SELECT {ENDED}, o.task_id, {VERIFIED}, o.cost_usd, {COST_UNKNOWN}, o.rowid
                  FROM iteration_outcomes o WHERE (?1 IS NULL OR o.run_id = ?1)
-                 WINDOW w AS (ORDER BY o.started_at, o.rowid)) p
-             JOIN tasks t ON t.id = p.task_id WHERE is_verified ORDER BY p.verified"
+                 UNION ALL SELECT {ENDED}, NULL, 0, o.cost_usd, {REVIEW_COST_UNKNOWN}, o.id
+                 FROM side_sessions o WHERE o.kind = 'review' AND (?1 IS NULL OR o.run_id = ?1)),
+             lasts AS (SELECT *, is_verified AND row_number() OVER (
+                 PARTITION BY task_id, is_verified ORDER BY at DESC, number DESC) = 1 AS is_last FROM sessions),
+             sums AS (
+                 SELECT at, task_id, is_last, sum(is_last) OVER past AS verified, sum(cost_usd) OVER past AS spent_usd,
+                     sum(is_unknown) OVER past AS without_cost, row_number() OVER past AS place,
+                     count(*) OVER () AS places
+                 FROM lasts WINDOW past AS (ORDER BY at, is_last, number ROWS UNBOUNDED PRECEDING))
+             SELECT s.at, t.name, s.verified, s.spent_usd, s.without_cost
+             FROM sums s LEFT JOIN tasks t ON t.id = s.task_id AND s.is_last
+             WHERE s.is_last OR s.place = s.places AND s.verified > 0 ORDER BY s.place"
         );
         self.all(&sql, [run])
     }
@@ -110,20 +134,41 @@ impl Store {
         self.all(sql, bind! { run, last: LAST_ATTEMPT })
     }
 
-    /// What was spent on each model, most expensive first.
+    /// What was spent on each model, most expensive first. What a run spent on tasks that were deleted since stands under
+    /// [`DELETED_TASKS`].
     pub fn model_spend(&self, run: Option<&RunId>) -> Result<Vec<ModelSpend>> {
         let sql = format!(
             "SELECT model, sum(cost_usd) AS cost_usd, max(cost_estimated) AS cost_estimated, sum(counted) AS attempts,
                  sum(verified) AS verified, sum(unknown) AS without_cost
              FROM (SELECT o.model, o.cost_usd, o.cost_estimated, o.counted, {VERIFIED} AS verified, o.run_id,
-                       o.counted AND o.cost_usd IS NULL AS unknown
+                       {COST_UNKNOWN} AS unknown
                    FROM iteration_outcomes o WHERE o.model <> 'none'
-                   UNION ALL SELECT model, cost_usd, cost_estimated, 0, 0, run_id, cost_usd IS NULL
-                   FROM side_sessions WHERE kind = 'review')
+                   UNION ALL SELECT o.model, o.cost_usd, o.cost_estimated, 0, 0, o.run_id, {REVIEW_COST_UNKNOWN}
+                   FROM side_sessions o WHERE o.kind = 'review')
              WHERE (?1 IS NULL OR run_id = ?1) GROUP BY model
              ORDER BY coalesce(sum(cost_usd), 0) DESC, sum(counted) DESC, model"
         );
-        self.all(&sql, [run])
+        let whole = "SELECT coalesce(cost_usd, 0), cost_estimated > 0, cost_unknown FROM runs WHERE id = ?1";
+        self.read_once(|conn| {
+            let mut models: Vec<ModelSpend> = conn.all(&sql, [run])?;
+            let Some(run) = run else { return Ok(models) };
+            let whole: Option<(f64, bool, u64)> = conn.first(whole, [run])?;
+            let (usd, is_estimate, unknown) = whole.unwrap_or_default();
+            let cost_usd = usd - models.iter().filter_map(|of| of.cost_usd).sum::<f64>();
+            let without_cost = unknown.saturating_sub(models.iter().map(|of| of.without_cost).sum());
+            // Sums of dollars are not exact.
+            if cost_usd > 1e-6 || without_cost > 0 {
+                models.push(ModelSpend {
+                    model: DELETED_TASKS.to_owned(),
+                    cost_usd: Some(cost_usd).filter(|usd| *usd > 1e-6),
+                    cost_estimated: is_estimate,
+                    attempts: 0,
+                    verified: 0,
+                    without_cost,
+                });
+            }
+            Ok(models)
+        })
     }
 
     /// The counted attempts that an agent made, oldest first.

@@ -131,6 +131,10 @@ macro_rules! verified {
 }
 pub(super) const VERIFIED: &str = verified!();
 
+/// Whether an agent worked in an attempt `o` and nobody knows for how much: `Attempt::cost_is_unknown`.
+pub(super) const COST_UNKNOWN: &str = "(o.agent IS NOT NULL AND o.cost_usd IS NULL
+    AND NOT (o.outcome = 'error' AND o.error_type IS 'spawn'))";
+
 /// An attempt `o` on a task `t`, with the learnings that its prompt showed.
 const ATTEMPT: &str = concat!(
     "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]' AS changed_nothing, ",

@@ -31,6 +31,7 @@ mod stats;
 mod status;
 mod task_changes;
 mod undo;
+mod workers;
 
 use std::path::PathBuf;
 
@@ -60,7 +61,8 @@ pub use sqlite::{
     Absent, LockWait, Patience, Rescued, Store, has_wal, newest_copy, rescued, rescued_since,
     restore_command, wal_path,
 };
-pub use undo::{ActionKind, PlanAction};
+pub use undo::{ActionKind, FieldChange, PlanAction};
+pub use workers::*;
 
 use sqlite::Durability;
 

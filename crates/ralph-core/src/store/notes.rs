@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::sql::{Changes, Json, Statements, bind, record};
 use super::undo::{self, ActionKind};
 use super::{Durability, Result, Store, StoreError, events, plan};
-use crate::event::RunEvent;
+use crate::event::{EventKind, RunEvent};
 use crate::model::{RunId, TaskId, Timestamp, Token, names};
 
 /// The longest text of a note.
@@ -57,6 +57,8 @@ pub struct EndedForNote {
 pub struct AddedNote {
     pub note: Note,
     pub ends: Option<EndedForNote>,
+    /// The attempt that could not be ended any more: it is being judged.
+    pub too_late: Option<EndedForNote>,
 }
 
 record!(Note { id, task_id, text, created_at, state, attempt, attempt_number = "shown_in" });
@@ -97,14 +99,29 @@ impl Store {
         }
     }
 
-    /// Those that its next attempt is told.
+    /// Those that nobody was told yet.
     pub fn queued_notes(&self, task: &TaskId) -> Result<Vec<Note>> {
         let mut notes = self.notes(task)?;
         notes.retain(|note| note.state == NoteState::Queued);
         Ok(notes)
     }
 
-    /// Queues a note. `events` are told in the runs that go on, in the same transaction.
+    /// Those that its next attempt is told: its own, after those of the tasks it is part of, which a split left there.
+    pub fn notes_for_prompt(&self, task: &TaskId) -> Result<Vec<Note>> {
+        if !self.read(|conn| conn.table_exists(None, "notes"))? {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "WITH RECURSIVE family (id, above) AS (
+                 SELECT ?1, 0 UNION SELECT t.parent_id, f.above + 1 FROM family f JOIN tasks t ON t.id = f.id
+                 WHERE t.parent_id IS NOT NULL AND f.above < {MOST_ABOVE})
+             SELECT q.* FROM ({NOTE}) q JOIN family f ON f.id = q.task_id WHERE q.state = 'queued'
+             ORDER BY f.above DESC, q.id"
+        );
+        self.all(&sql, [task])
+    }
+
+    /// Queues a note. `events` tell of it in the active runs, in the same transaction.
     pub fn add_note(
         &mut self,
         task: &TaskId,
@@ -123,40 +140,82 @@ impl Store {
                 NoteTime::Now => end_attempt(tx, task, id)?,
                 NoteTime::NextAttempt => None,
             };
+            let too_late = match (time, &ends) {
+                (NoteTime::Now, None) => under_way(tx, task)?,
+                _ => None,
+            };
             for event in events {
+                if let EventKind::NoteAdded { now, .. } = &mut event.kind {
+                    *now = ends.as_ref().is_some_and(|ended| ended.run_id == event.run_id);
+                }
                 events::append(tx, event)?;
             }
             let note = tx.one(&format!("{NOTE} WHERE n.id = ?1"), [id])?;
-            Ok(AddedNote { note, ends })
+            Ok(AddedNote { note, ends, too_late })
         })
     }
 
     /// Whether a person ends this attempt for a note that it was not told.
     pub fn is_ended_for_note(&self, task: &TaskId, token: &Token) -> Result<bool> {
-        let sql = "SELECT 1 FROM claims c JOIN notes n ON n.id = c.note_now
-             WHERE c.task_id = :task AND c.token = :token AND n.shown_in IS NOT c.attempt_number";
-        self.has(sql, bind! { task, token })
+        self.has(ENDS_FOR_NOTE, bind! { task, token })
+    }
+
+    /// From now on no note ends this attempt. Whether one has done so before.
+    pub fn close_to_notes(&mut self, task: &TaskId, token: &Token) -> Result<bool> {
+        self.write(Durability::Process, |tx| {
+            if tx.has(ENDS_FOR_NOTE, bind! { task, token })? {
+                return Ok(true);
+            }
+            let sql = "UPDATE claims SET note_now = :closed WHERE task_id = :task AND token = :token";
+            tx.change(sql, bind! { task, token, closed: CLOSED })?;
+            Ok(false)
+        })
     }
 }
 
+/// In place of a note's id: no note ends the attempt any more.
+const CLOSED: i64 = 0;
+
+/// How many ancestors of a task may have notes for it.
+const MOST_ABOVE: u32 = 100;
+
+const ENDS_FOR_NOTE: &str = "SELECT 1 FROM claims c JOIN notes n ON n.id = c.note_now
+     WHERE c.task_id = :task AND c.token = :token AND n.shown_in IS NOT c.attempt_number";
+
+/// The run and number of an attempt under way, in a row of `claims`.
+const UNDER_WAY: &str = "run_id, (SELECT count(*) + 1 FROM iteration_outcomes o
+     WHERE o.task_id = claims.task_id AND o.counted)";
+
+fn under_way(tx: &Connection, task: &TaskId) -> Result<Option<EndedForNote>> {
+    let sql = format!("SELECT {UNDER_WAY} FROM claims WHERE task_id = ?1 AND purpose = 'attempt'");
+    let found = tx.first(&sql, [task])?;
+    Ok(found.map(|(run_id, attempt)| EndedForNote { run_id, attempt }))
+}
+
 /// Asks for the end of the attempt under way, in whatever process. One that has not begun is told the note anyway, or is
-/// ended as soon as it begins.
+/// ended as soon as it begins. None where there is none, or where it is being judged.
 fn end_attempt(tx: &Connection, task: &TaskId, note: i64) -> Result<Option<EndedForNote>> {
-    let asked = tx.first(
-        "UPDATE claims SET note_now = :note WHERE task_id = :task AND purpose = 'attempt'
-         RETURNING run_id, (SELECT count(*) + 1 FROM iteration_outcomes o
-             WHERE o.task_id = claims.task_id AND o.counted)",
-        bind! { task, note },
-    )?;
+    let sql = format!(
+        "UPDATE claims SET note_now = :note
+         WHERE task_id = :task AND purpose = 'attempt' AND note_now IS NOT :closed RETURNING {UNDER_WAY}"
+    );
+    let asked = tx.first(&sql, bind! { task, note, closed: CLOSED })?;
     Ok(asked.map(|(run_id, attempt)| EndedForNote { run_id, attempt }))
 }
 
-/// The prompt of an attempt that begins has these notes.
-pub(super) fn show(tx: &Connection, attempt_number: u32, notes: &[i64]) -> Result<()> {
+/// The prompt of an attempt that begins has these notes. Those of the tasks it is part of stay queued for the other parts.
+pub(super) fn show(tx: &Connection, task: &TaskId, attempt_number: u32, notes: &[i64]) -> Result<()> {
     tx.change(
-        "UPDATE notes SET shown_in = :number WHERE id IN (SELECT value FROM json_each(:notes))",
-        bind! { number: attempt_number, notes: Json(notes) },
+        "UPDATE notes SET shown_in = :number
+         WHERE task_id = :task AND id IN (SELECT value FROM json_each(:notes))",
+        bind! { task, number: attempt_number, notes: Json(notes) },
     )
+}
+
+/// An attempt that was shown notes changed the plan instead of doing the work.
+pub(super) fn queue_again(tx: &Connection, task: &TaskId, attempt_number: u32) -> Result<()> {
+    let sql = "UPDATE notes SET shown_in = NULL WHERE task_id = :task AND shown_in = :number";
+    tx.change(sql, bind! { task, number: attempt_number })
 }
 
 /// Refuses to take back a note that an attempt was told.

@@ -195,7 +195,7 @@ record!(Task {
 });
 record!(TaskMetrics {
     total_attempts, consecutive_failures, stuck = "stuck_flag", difficulty = "difficulty_estimate", next_model,
-    users_model, lost_in_a_row,
+    users_model, lost_in_a_row, landing_failures,
 } reads { forgiven });
 record!(CountRow { status, n, verified, already_green, reviewed });
 record!(PlanNode { id, name, status, parent = "parent_id", own_work, depends_on, made_for });

@@ -4,8 +4,9 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use super::sql::{Changes, Json, Statements, bind, record};
-use super::{Capture, Random, Result, Side, Store, StoreError, plan, status, task_changes};
+use super::{Capture, Random, Result, Side, Store, StoreError, notes, plan, status, task_changes};
 use crate::model::{Key, NewTask, TaskId, Timestamp};
+use crate::signals::ChangeKind;
 
 /// A change of the plan that is to be made with the attempt that asked for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +115,11 @@ pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> R
             },
         )?;
         let number = tx.last_insert_rowid();
+        let kind = change.kind.as_deref().and_then(ChangeKind::parse);
+        if !added.is_empty() && kind.is_some_and(ChangeKind::leaves_original_open) {
+            // The attempt did not do the work that the notes are about.
+            notes::queue_again(tx, task, capture.attempt.attempt_number)?;
+        }
         let depth = change.outcome.as_ref().map_or(0, |new| new.depth);
         for id in &added {
             let values = bind! { task_id: id, change_id: number, depth };

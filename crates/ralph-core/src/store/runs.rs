@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::history::VERIFIED;
+use super::history::{COST_UNKNOWN, VERIFIED};
 use super::sql::{Changes, FromRow, Row, Statements, bind, record};
 use super::{Durability, Owner, Result, Store, events, status};
 use crate::event::RunEvent;
@@ -21,6 +21,10 @@ pub struct NewRun {
     pub expires_at: Timestamp,
     /// Which built-in defaults it is made with.
     pub defaults_revision: u32,
+    /// How many workers it has.
+    pub jobs: u32,
+    /// The branch that its work lands on; none in the project's own tree.
+    pub branch: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +52,10 @@ pub struct RunRow {
     #[serde(skip)]
     pub expires_at: Option<Timestamp>,
     pub request: Option<RunRequest>,
+    /// How many workers it has.
+    pub jobs: u32,
+    /// The branch that its work lands on; none for a run in the project's own tree.
+    pub branch: Option<String>,
     /// The file it prints to when it is detached.
     pub output: Option<String>,
 }
@@ -127,6 +135,8 @@ record!(RunRow {
     cost,
     expires_at,
     request,
+    jobs,
+    branch,
     output,
 });
 record!(AgentTally { run_id, agent, attempts, uncounted_attempts, done, verified, failed, cost });
@@ -153,6 +163,7 @@ impl Store {
                     id: run.id, number, started_at: run.started_at, settings: run.settings, host: run.owner.host,
                     pid: run.owner.pid, pid_started: run.owner.pid_started, output: run.output,
                     expires_at: run.expires_at, defaults_revision: run.defaults_revision,
+                    jobs: run.jobs, branch: run.branch,
                 },
             )?;
             // An old file may hold parents whose children are done.
@@ -192,9 +203,10 @@ impl Store {
         self.first("SELECT * FROM runs ORDER BY started_at DESC, rowid DESC LIMIT 1", [])
     }
 
-    /// The last run that made an attempt.
+    /// The last run that made an attempt, or whose first is under way or was interrupted by a crash.
     pub fn last_run_with_attempts(&self) -> Result<Option<RunRow>> {
         let sql = "SELECT * FROM runs r WHERE EXISTS (SELECT 1 FROM iteration_outcomes WHERE run_id = r.id)
+                 OR EXISTS (SELECT 1 FROM claims WHERE run_id = r.id AND attempt_number > 0)
              ORDER BY started_at DESC, rowid DESC LIMIT 1";
         self.first(sql, [])
     }
@@ -211,7 +223,7 @@ impl Store {
                  sum(o.outcome = 'done') AS done, sum({VERIFIED}) AS verified,
                  sum(o.counted AND o.outcome <> 'done') AS failed,
                  coalesce(sum(o.cost_usd), 0) AS cost_usd,
-                 sum(o.cost_usd IS NULL AND o.agent IS NOT NULL) AS cost_unknown,
+                 sum({COST_UNKNOWN}) AS cost_unknown,
                  coalesce(max(o.cost_estimated), 0) AS cost_estimated
              FROM iteration_outcomes o WHERE o.run_id IS NOT NULL
              GROUP BY o.run_id, o.agent ORDER BY min(o.started_at)"

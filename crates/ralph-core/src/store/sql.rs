@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde::de::value::{Error as NotRead, SeqDeserializer};
 use serde::de::{Deserialize, DeserializeOwned};
 
-use super::{ActionKind, NoteState, Purpose, Result, RunRequest, SessionKind, StoreError};
+use super::{
+    ActionKind, ConflictKind, NoteState, Purpose, Result, RunRequest, SessionKind, Stage, StoreError,
+};
 use crate::breaker::BreakerState;
 use crate::event::TaskRef;
 use crate::model::{
@@ -440,6 +442,8 @@ text_columns! {
     Outcome: |text| Some(Self::parse(text).unwrap_or(Self::Error)),
     Purpose: |text| Some(Self::parse(text).unwrap_or(Self::Attempt)),
     Source: |text| Some(Self::from_stored(text)),
+    Stage: |text| Some(Self::parse(text).unwrap_or(Self::Working)),
+    ConflictKind: |text| Some(Self::parse(text).unwrap_or(Self::Conflict)),
     BreakerState: |text| Some(Self::parse(text).unwrap_or_default()),
     MarkSource: |text| Some(Self::parse(text).unwrap_or_default()),
     ErrorType: |text| Some(Self::from_stored(Outcome::Error, text)),

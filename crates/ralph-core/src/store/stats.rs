@@ -55,12 +55,14 @@ impl Store {
                  ON o.task_id = r.task_id AND o.attempt_number = r.attempt_number
              WHERE {WANTED} GROUP BY category ORDER BY failures DESC, category"
         );
-        // The attempt before may belong to another run: the comparison comes first, then the choice of run.
+        // The attempt before may belong to another run: the comparison comes first, then the choice of run. A task that was
+        // done and is done again begins anew.
         let retries = format!(
-            "SELECT CASE WHEN before IS NULL THEN 'first' WHEN before = model THEN 'same'
+            "SELECT CASE WHEN before IS NULL OR after_done THEN 'first' WHEN before = model THEN 'same'
                          ELSE 'other' END AS kind, {SUMS}
-             FROM (SELECT *, lag(model) OVER (PARTITION BY task_id ORDER BY attempt_number) AS before
-                   FROM iteration_outcomes WHERE counted AND model <> 'none') o
+             FROM (SELECT *, lag(model) OVER past AS before, lag(outcome) OVER past IS 'done' AS after_done
+                   FROM iteration_outcomes WHERE counted AND model <> 'none'
+                   WINDOW past AS (PARTITION BY task_id ORDER BY attempt_number)) o
              WHERE {WANTED} GROUP BY kind"
         );
         // Old rows, and rows that another program wrote, may hold no JSON.

@@ -4,19 +4,22 @@
 //! function or trigger touched it. Taking it back puts the rows back, unless somebody changed them since. Columns that the
 //! database or the store keeps by themselves follow from the others and are not noted.
 
-use std::collections::{BTreeMap, HashMap};
+pub(super) mod rows;
 
+use std::collections::BTreeMap;
+
+use rows::{CONTENT, Change, Column, Columns, TABLES, Table, USERS_MODEL, start, stop, value_of};
 use rusqlite::Connection;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::sql::{Changes, Json, Statements, bind, record};
+use super::sql::{Changes, Json, Row, Statements, bind, record};
 use super::{Durability, Result, Store, StoreError, claims, notes, sources, status, task_changes};
 use crate::event::TaskRef;
 use crate::model::{Status, TaskId, Timestamp, names};
 
 /// How many actions can be taken back.
-const KEPT: u32 = 100;
+const KEPT_ACTIONS: u32 = 100;
 
 names! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -45,166 +48,59 @@ pub struct PlanAction {
     pub action: ActionKind,
     /// The tasks that the person named, as they were called then.
     pub tasks: Vec<TaskRef>,
+    /// What an edit changed, field by field.
+    pub fields: Vec<FieldChange>,
+    /// What a note says.
+    pub note: Option<String>,
 }
 
-record!(PlanAction { id, at, action, tasks });
-
-/// A table whose rows belong to the plan.
-struct Table {
-    name: &'static str,
-    /// Columns that triggers or the store keep: they are never noted.
-    kept: &'static [&'static str],
-    /// Columns that others may change meanwhile without a contradiction.
-    loose: &'static [&'static str],
+/// A field of a task that an edit changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldChange {
+    /// The column.
+    pub field: String,
+    /// None for none, and for what is no text or number.
+    pub before: Option<String>,
+    pub after: Option<String>,
 }
 
-const fn table(name: &'static str) -> Table {
-    Table { name, kept: &[], loose: &[] }
+record!(PlanAction { id, at, action, tasks, fields = "changes" via fields, note = "changes" via note });
+
+/// An action, without the rows it changed where they need not be told.
+const ACTION: &str = "SELECT id, at, action, tasks, iif(action IN ('edit', 'note'), changes, '[]') AS changes
+     FROM plan_actions";
+
+fn fields(row: &Row<'_>, name: &str) -> rusqlite::Result<Vec<FieldChange>> {
+    let changes: Vec<Change> = row.get(name)?;
+    let edited = changes.iter().filter(|change| change.before.is_some() && change.after.is_some());
+    let told = edited.flat_map(|change| {
+        let columns = change.columns().into_iter();
+        let told = columns.filter(|column| match change.table.as_str() {
+            "tasks" => CONTENT.contains(&column.as_str()),
+            _ => change.is_choice_of_model() && column == USERS_MODEL,
+        });
+        told.map(|field| FieldChange {
+            before: value_of(&change.before, &field),
+            after: value_of(&change.after, &field),
+            field,
+        })
+    });
+    let mut told: Vec<FieldChange> = told.collect();
+    let chosen = changes.iter().filter(|change| change.before.is_none() && change.is_choice_of_model());
+    told.extend(chosen.map(|change| FieldChange {
+        field: USERS_MODEL.to_owned(),
+        before: None,
+        after: value_of(&change.after, USERS_MODEL),
+    }));
+    Ok(told)
 }
 
-/// In the order in which deleted rows are put back. Every table that belongs to tasks is among them; what is not noted of
-/// `claims`, `due_boxes` and `gate_changes` follows from the others.
-const TABLES: [Table; 25] = [
-    Table {
-        name: "tasks",
-        kept: &["open_deps", "child_count", "open_children", "failed_ancestors", "spec_shown"],
-        loose: &["updated_at"],
-    },
-    table("dependencies"),
-    Table { name: "notes", kept: &[], loose: &["shown_in"] },
-    table("strategy_metrics"),
-    table("task_docs"),
-    table("breaker"),
-    table("breaker_streak"),
-    table("iteration_outcomes"),
-    table("failure_reports"),
-    table("failure_entries"),
-    Table { name: "learnings", kept: &[], loose: &[] },
-    table("learning_uses"),
-    table("learning_verdicts"),
-    table("task_sources"),
-    table("source_gone"),
-    table("fixes"),
-    table("fix_attempts"),
-    table("fix_ends"),
-    table("plan_changes"),
-    table("changed_in"),
-    table("task_baselines"),
-    table("made_files"),
-    table("left_work"),
-    table("first_looks"),
-    table("task_logs"),
-];
-
-/// The columns of a table that are noted, those of its key first in `key`.
-struct Columns {
-    all: Vec<Column>,
-    key: Vec<Column>,
-}
-
-#[derive(Clone)]
-struct Column {
-    name: String,
-    is_bytes: bool,
-}
-
-impl Columns {
-    fn of(tx: &Connection, table: &Table) -> Result<Self> {
-        let sql = "SELECT name, type = 'BLOB', pk FROM pragma_table_info(?1) ORDER BY pk, cid";
-        let found: Vec<(String, bool, i64)> = tx.all(sql, [table.name])?;
-        let of = |wanted: &dyn Fn(&str, i64) -> bool| {
-            let found = found.iter().filter(|(name, _, pk)| wanted(name, *pk));
-            found.map(|(name, is_bytes, _)| Column { name: name.clone(), is_bytes: *is_bytes }).collect()
-        };
-        Ok(Self { all: of(&|name, _| !table.kept.contains(&name)), key: of(&|_, pk| pk > 0) })
-    }
-
-    /// A row, called `old` or `new`, as JSON.
-    fn image(&self, row: &str) -> String {
-        let pairs = self.all.iter().map(|column| format!("'{}', {}", column.name, column.json(row)));
-        format!("json_object({})", pairs.collect::<Vec<_>>().join(", "))
-    }
-
-    fn key_of(&self, row: &str) -> String {
-        let values = self.key.iter().map(|column| column.json(row));
-        format!("json_array({})", values.collect::<Vec<_>>().join(", "))
-    }
-
-    /// A condition for the row with the key `:key`.
-    fn has_key(&self) -> String {
-        let equal = |(place, column): (usize, &Column)| {
-            format!("{} IS {}", column.name, column.stored(":key", &format!("$[{place}]")))
-        };
-        self.key.iter().enumerate().map(equal).collect::<Vec<_>>().join(" AND ")
-    }
-
-    fn named<'c>(&'c self, names: &'c [String]) -> impl Iterator<Item = &'c Column> {
-        self.all.iter().filter(|column| names.contains(&column.name))
-    }
-}
-
-impl Column {
-    /// JSON has no bytes.
-    fn json(&self, row: &str) -> String {
-        let value = format!("{row}.{}", self.name);
-        match self.is_bytes {
-            true => format!("json(iif({value} IS NULL, 'null', json_object('hex', hex({value}))))"),
-            false => value,
-        }
-    }
-
-    /// The value that a parameter with JSON has at a path.
-    fn stored(&self, json: &str, path: &str) -> String {
-        match self.is_bytes {
-            true => format!("unhex(json_extract({json}, '{path}.hex'))"),
-            false => format!("json_extract({json}, '{path}')"),
-        }
-    }
-
-    fn stored_in(&self, json: &str) -> String {
-        self.stored(json, &format!("$.{}", self.name))
-    }
-}
-
-/// A row that was changed, made (`before` is none) or deleted (`after` is none).
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Change {
-    table: String,
-    key: String,
-    before: Option<String>,
-    after: Option<String>,
-}
-
-record!(Change { table = "tab", key, before, after });
-
-impl Change {
-    /// The columns that it gave other values.
-    fn columns(&self) -> Vec<String> {
-        let fields = |image: &Option<String>| -> Map<String, Value> {
-            image.as_deref().and_then(|image| serde_json::from_str(image).ok()).unwrap_or_default()
-        };
-        let (before, after) = (fields(&self.before), fields(&self.after));
-        let differs = |name: &&String| before.get(*name) != after.get(*name);
-        let names = if after.is_empty() { &before } else { &after };
-        names.keys().filter(differs).cloned().collect()
-    }
-
-    fn field(&self, name: &str) -> Option<String> {
-        let image = self.before.as_ref().or(self.after.as_ref())?;
-        let image: Map<String, Value> = serde_json::from_str(image).ok()?;
-        Some(image.get(name)?.as_str()?.to_owned())
-    }
-
-    /// The task whose row it is.
-    fn task(&self) -> Option<TaskId> {
-        let column = match self.table.as_str() {
-            "tasks" => "id",
-            "dependencies" => "blocked_id",
-            "fix_attempts" => "original_id",
-            _ => "task_id",
-        };
-        self.field(column).map(TaskId::from_stored)
-    }
+fn note(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
+    let changes: Vec<Change> = row.get(name)?;
+    Ok(changes
+        .iter()
+        .find(|change| change.table == "notes")
+        .and_then(|change| value_of(&change.after, "text")))
 }
 
 /// Makes a person's change and notes what it does. `tasks` are those that the person named; an added one is the change's
@@ -224,7 +120,8 @@ pub(super) fn record<T>(
         return Ok(value);
     }
     let left = changes.iter().filter(|change| change.table == "tasks" && change.after.is_some());
-    let touched: Vec<TaskId> = left.clone().filter_map(Change::task).collect();
+    let progress = left.clone().filter(|change| change.is_progress());
+    let touched: Vec<TaskId> = progress.filter_map(Change::task).collect();
     let added = left.filter(|change| change.before.is_none()).filter_map(Change::task);
     let named = if named.is_empty() { refs(tx, &added.collect::<Vec<_>>())? } else { named };
     let mut attempts = BTreeMap::new();
@@ -237,7 +134,10 @@ pub(super) fn record<T>(
             at: now, action, tasks: Json(named), attempts: Json(attempts), changes: Json(changes),
         },
     )?;
-    tx.change("DELETE FROM plan_actions WHERE id <= (SELECT max(id) FROM plan_actions) - ?1", [KEPT])?;
+    tx.change(
+        "DELETE FROM plan_actions WHERE id <= (SELECT max(id) FROM plan_actions) - ?1",
+        [KEPT_ACTIONS],
+    )?;
     Ok(value)
 }
 
@@ -249,81 +149,27 @@ fn refs(tx: &Connection, tasks: &[TaskId]) -> Result<Vec<TaskRef>> {
     Ok(refs)
 }
 
-/// Makes the triggers; they are gone with the transaction at the latest.
-fn start(tx: &Connection) -> Result<()> {
-    let mut sql = String::from(
-        "CREATE TEMP TABLE undo_rows (n INTEGER PRIMARY KEY, tab TEXT, key TEXT, before TEXT, after TEXT);",
-    );
-    for table in &TABLES {
-        let columns = Columns::of(tx, table)?;
-        let name = table.name;
-        let (old, new) = (columns.image("old"), columns.image("new"));
-        let note = |row: &str, before: &str, after: &str| {
-            let key = columns.key_of(row);
-            format!(
-                "BEGIN INSERT INTO undo_rows (tab, key, before, after) VALUES ('{name}', {key}, {before}, {after}); END;"
-            )
-        };
-        let strict = columns.all.iter().filter(|column| column.name != "updated_at");
-        let differs = |column: &Column| format!("old.{0} IS NOT new.{0}", column.name);
-        let differs = strict.map(differs).collect::<Vec<_>>().join(" OR ");
-        sql.push_str(&format!(
-            "CREATE TEMP TRIGGER undo_{name}_added AFTER INSERT ON main.{name} {}
-             CREATE TEMP TRIGGER undo_{name}_deleted AFTER DELETE ON main.{name} {}
-             CREATE TEMP TRIGGER undo_{name}_changed AFTER UPDATE ON main.{name} WHEN {differs} {}",
-            note("new", "NULL", &new),
-            note("old", &old, "NULL"),
-            note("new", &old, &new)
-        ));
-    }
-    Ok(tx.execute_batch(&sql)?)
-}
-
-/// Ends the noting: each row once, in the order in which they were touched first.
-fn stop(tx: &Connection) -> Result<Vec<Change>> {
-    let noted: Vec<Change> = tx.all("SELECT * FROM undo_rows ORDER BY n", [])?;
-    let mut sql = String::new();
-    for table in &TABLES {
-        for kind in ["added", "deleted", "changed"] {
-            sql.push_str(&format!("DROP TRIGGER temp.undo_{}_{kind};", table.name));
-        }
-    }
-    tx.execute_batch(&format!("{sql} DROP TABLE temp.undo_rows;"))?;
-    let mut places: HashMap<(String, String), usize> = HashMap::new();
-    let mut changes: Vec<Change> = Vec::new();
-    for change in noted {
-        let key = (change.table.clone(), change.key.clone());
-        match places.get(&key).and_then(|place| changes.get_mut(*place)) {
-            Some(earlier) => earlier.after = change.after,
-            None => {
-                places.insert(key, changes.len());
-                changes.push(change);
-            }
-        }
-    }
-    changes.retain(|change| change.before != change.after);
-    Ok(changes)
-}
-
 impl Store {
     /// What can be taken back, the newest first.
     pub fn plan_actions(&self, most: usize) -> Result<Vec<PlanAction>> {
-        let sql = "SELECT id, at, action, tasks FROM plan_actions ORDER BY id DESC LIMIT ?1";
-        self.all(sql, [i64::try_from(most).unwrap_or(i64::MAX)])
+        let sql = format!("{ACTION} ORDER BY id DESC LIMIT ?1");
+        self.all(&sql, [i64::try_from(most).unwrap_or(i64::MAX)])
     }
 
     /// Takes back an action, the last one unless it is named. None where there is none.
     pub fn undo(&mut self, id: Option<i64>, now: Timestamp) -> Result<Option<PlanAction>> {
         self.write(Durability::Power, |tx| {
-            let sql = "SELECT id, at, action, tasks FROM plan_actions
-                 WHERE id = coalesce(:id, (SELECT max(id) FROM plan_actions))";
-            let Some(action) = tx.first::<PlanAction>(sql, bind! { id })? else { return Ok(None) };
+            let sql = format!("{ACTION} WHERE id = coalesce(:id, (SELECT max(id) FROM plan_actions))");
+            let Some(action) = tx.first::<PlanAction>(&sql, bind! { id })? else { return Ok(None) };
             let attempts: String = tx.one("SELECT attempts FROM plan_actions WHERE id = ?1", [action.id])?;
-            let changes: Vec<Change> =
+            let mut changes: Vec<Change> =
                 tx.one("SELECT changes FROM plan_actions WHERE id = ?1", [action.id])?;
             // Rows are put back in whatever order.
             tx.execute_batch("PRAGMA defer_foreign_keys = ON")?;
             refuse_attempted(tx, &attempts)?;
+            if action.action == ActionKind::Edit {
+                forget_side_effects(tx, &mut changes)?;
+            }
             put_back(tx, &changes, now)?;
             tx.change("DELETE FROM plan_actions WHERE id = ?1", [action.id])?;
             Ok(Some(action))
@@ -350,6 +196,23 @@ fn refuse_attempted(tx: &Connection, attempts: &str) -> Result<()> {
             return cannot(format!("{} was attempted since", name_of(tx, &id)?));
         }
     }
+    Ok(())
+}
+
+/// What an edit did beside what the person asked for is left as it is where an attempt was made since.
+fn forget_side_effects(tx: &Connection, changes: &mut Vec<Change>) -> Result<()> {
+    let mut kept = Vec::new();
+    for change in changes.drain(..) {
+        let table = TABLES.iter().find(|table| table.name == change.table);
+        let is_same = match table.filter(|_| change.is_side_effect()) {
+            Some(table) => is_same(tx, table, &Columns::of(tx, table)?, &change)?,
+            None => true,
+        };
+        if is_same {
+            kept.push(change);
+        }
+    }
+    *changes = kept;
     Ok(())
 }
 
@@ -385,22 +248,24 @@ fn put_back(tx: &Connection, changes: &[Change], now: Timestamp) -> Result<()> {
             let set: Vec<String> =
                 set.map(|column| format!("{} = {}", column.name, column.stored_in(":before"))).collect();
             let sql = format!("UPDATE {} SET {} WHERE {}", table.name, set.join(", "), columns.has_key());
-            tx.change(&sql, bind! { before: change.before, key: change.key })?;
+            let put = tx.change(&sql, bind! { before: change.before, key: change.key });
+            put.or_else(|error| cannot_put_back(error, change))?;
         }
     }
-    keep_in_order(tx, changes, now)
+    update_derived(tx, changes, now)
 }
 
-/// Refuses where a row is no longer as the action left it.
-fn refuse_changed(tx: &Connection, table: &Table, columns: &Columns, change: &Change) -> Result<()> {
-    let is_same = match &change.after {
+/// Whether a row is still as the action left it.
+fn is_same(tx: &Connection, table: &Table, columns: &Columns, change: &Change) -> Result<bool> {
+    Ok(match &change.after {
         None => !tx.has(
             &format!("SELECT 1 FROM {} WHERE {}", table.name, columns.has_key()),
             bind! { key: change.key },
         )?,
         Some(after) => {
             let names = change.columns();
-            let strict = columns.named(&names).filter(|column| !table.loose.contains(&column.name.as_str()));
+            let strict =
+                columns.named(&names).filter(|column| !table.may_differ.contains(&column.name.as_str()));
             let equal =
                 strict.map(|column| format!(" AND {} IS {}", column.name, column.stored_in(":after")));
             let equal: String = equal.collect();
@@ -409,7 +274,12 @@ fn refuse_changed(tx: &Connection, table: &Table, columns: &Columns, change: &Ch
                 bind! { key: change.key, after },
             )?
         }
-    };
+    })
+}
+
+/// Refuses where a row is no longer as the action left it.
+fn refuse_changed(tx: &Connection, table: &Table, columns: &Columns, change: &Change) -> Result<()> {
+    let is_same = is_same(tx, table, columns, change)?;
     // The index of similar tasks gives numbers of deleted ones to others; a task gets another number then.
     let gets_another = table.name == "task_docs" && change.after.is_none();
     if !(is_same || gets_another) {
@@ -455,22 +325,17 @@ fn refuse_in_use(tx: &Connection, change: &Change) -> Result<()> {
 
 fn insert(tx: &Connection, table: &Table, columns: &Columns, change: &Change) -> Result<()> {
     let is_doc = table.name == "task_docs";
-    let written = || columns.all.iter().filter(|column| !(is_doc && column.name == "doc"));
+    let image: Map<String, Value> =
+        change.before.as_deref().and_then(|image| serde_json::from_str(image).ok()).unwrap_or_default();
+    // A column that is newer than the image gets its default.
+    let is_written = |column: &&Column| image.contains_key(&column.name) && !(is_doc && column.name == "doc");
+    let written = || columns.all.iter().filter(is_written);
     let names: Vec<&str> = written().map(|column| column.name.as_str()).collect();
     let values: Vec<String> = written().map(|column| column.stored_in(":before")).collect();
     let sql = format!("INSERT INTO {} ({}) SELECT {}", table.name, names.join(", "), values.join(", "));
     let before = change.before.clone().unwrap_or_default();
     let before = if table.name == "tasks" { with_free_position(tx, &before)? } else { before };
-    if let Err(error) = tx.change(&sql, bind! { before }) {
-        let StoreError::Engine { source, .. } = &error else { return Err(error) };
-        return match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::ConstraintViolation) => cannot(format!(
-                "something else took the place of {}",
-                change.field("key").or(change.field("title")).unwrap_or_else(|| change.table.clone())
-            )),
-            _ => Err(error),
-        };
-    }
+    tx.change(&sql, bind! { before }).or_else(|error| cannot_put_back(error, change))?;
     match change.task().filter(|_| is_doc) {
         Some(id) => {
             let doc = tx.last_insert_rowid();
@@ -478,6 +343,23 @@ fn insert(tx: &Connection, table: &Table, columns: &Columns, change: &Change) ->
         }
         None => Ok(()),
     }
+}
+
+/// What was added since may have the key or the place that a row had.
+fn cannot_put_back(error: StoreError, change: &Change) -> Result<()> {
+    match &error {
+        StoreError::Engine { source, .. }
+            if source.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {}
+        _ => return Err(error),
+    }
+    let keyed = change.field("key").filter(|_| change.columns().iter().any(|column| column == "key"));
+    cannot(match keyed {
+        Some(key) => format!("another task has the key {key} now"),
+        None => {
+            let what = change.field("title").unwrap_or_else(|| change.table.clone());
+            format!("something else took the place of {what}")
+        }
+    })
 }
 
 /// A task that was added since may stand where the deleted one stood.
@@ -492,7 +374,7 @@ fn with_free_position(tx: &Connection, before: &str) -> Result<String> {
 }
 
 /// What the store keeps by itself: failed ancestors, what parents rest on, which keys are shown with their spec.
-fn keep_in_order(tx: &Connection, changes: &[Change], now: Timestamp) -> Result<()> {
+fn update_derived(tx: &Connection, changes: &[Change], now: Timestamp) -> Result<()> {
     let of_tasks = || changes.iter().filter(|change| change.table == "tasks");
     let touched: Vec<TaskId> =
         of_tasks().filter(|change| change.before.is_some()).filter_map(Change::task).collect();

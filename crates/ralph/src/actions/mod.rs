@@ -59,8 +59,12 @@ pub fn mark(
     let marks: Vec<_> = marks.collect::<Result<_, CommandError>>()?;
     workspace.forget_dead_claims()?;
     let skipped = skipped_tasks(workspace)?;
+    let last = last_action(workspace)?;
     workspace.store.mark_all(&marks, now())?;
     let mut receipt = Receipt { lines: Vec::new(), hints: workspace.refresh_pages()? };
+    if last_action(workspace)? == last {
+        receipt.hints.push("nothing changed".to_owned());
+    }
     for task in &tasks {
         let task = workspace.task(task.id.as_str())?;
         let word = Standing::from(&task).plain();
@@ -74,6 +78,11 @@ pub fn mark(
         receipt.lines.push(format!("skipped with it: {}", few(&names, 20)));
     }
     Ok(receipt)
+}
+
+/// The number of the last action that can be taken back.
+fn last_action(workspace: &Workspace) -> Result<Option<i64>, CommandError> {
+    Ok(workspace.store.plan_actions(1)?.first().map(|action| action.id))
 }
 
 fn skipped_tasks(workspace: &Workspace) -> Result<Vec<PlanNode>, CommandError> {
@@ -146,9 +155,12 @@ pub fn add(workspace: &mut Workspace, new: &NewTask) -> Result<(Task, Receipt), 
 
 pub fn edit(workspace: &mut Workspace, name: &str, edit: &TaskEdit) -> Result<Receipt, CommandError> {
     let task = workspace.task(name)?;
+    let last = last_action(workspace)?;
     workspace.store.edit_task(&task.id, edit, now())?;
+    let is_changed = last_action(workspace)? != last;
     let task = workspace.task(task.id.as_str())?;
-    let mut receipt = Receipt::line(format!("{} {} · changed", task.name(), task.title));
+    let what = if is_changed { "changed" } else { "nothing changed" };
+    let mut receipt = Receipt::line(format!("{} {} · {what}", task.name(), task.title));
     let models = [&edit.model, &edit.next_model].into_iter().flatten().flatten();
     receipt.hints.extend(models.filter_map(|model| unknown_model(workspace, model)));
     Ok(receipt)

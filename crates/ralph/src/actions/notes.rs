@@ -2,14 +2,19 @@
 
 use ralph_core::event::{EventKind, RunEvent, TaskRef};
 use ralph_core::model::{RunId, Status, Task};
-use ralph_core::store::{ActionKind, AddedNote, NOTE_CHARS, Note, NoteTime, PlanAction, Purpose, StoreError};
-use ralph_core::text::{clean, few, mask_secrets};
+use ralph_core::store::{
+    ActionKind, AddedNote, FieldChange, NOTE_CHARS, Note, NoteTime, PlanAction, StoreError,
+};
+use ralph_core::text::{clean, few, mask_secrets, one_line};
 use serde::Serialize;
 
 use super::{Receipt, active_runs};
 use crate::command_error::CommandError;
 use crate::ui::style::Standing;
 use crate::workspace::{Workspace, now};
+
+/// Characters of a text that a sentence quotes.
+const QUOTED: usize = 60;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct NoteReceipt {
@@ -33,15 +38,13 @@ pub fn add_note(
     refuse_parent(workspace, &task)?;
     // An attempt whose process died is not under way.
     workspace.forget_dead_claims()?;
-    let claims = workspace.store.claims()?;
-    let under_way = claims.iter().find(|claim| claim.task_id == task.id && claim.purpose == Purpose::Attempt);
     let mut events = Vec::new();
     for run in active_runs(workspace, None)? {
-        let ends = time == NoteTime::Now && under_way.is_some_and(|claim| claim.run_id == run.id);
-        let kind = EventKind::NoteAdded { task: TaskRef::from(&task), note: text.clone(), now: ends };
+        let kind = EventKind::NoteAdded { task: TaskRef::from(&task), note: text.clone(), now: false };
         events.push(RunEvent::new(0, now(), &run.id, kind));
     }
-    let AddedNote { note, ends } = workspace.store.add_note(&task.id, &text, time, &mut events, now())?;
+    let AddedNote { note, ends, too_late } =
+        workspace.store.add_note(&task.id, &text, time, &mut events, now())?;
     let told = match &ends {
         Some(ended) => format!(
             "{name} {} · run {} ends attempt {} (not counted) and retries with the note",
@@ -50,8 +53,17 @@ pub fn add_note(
         None => format!("{name} {} · note for the next attempt", task.title),
     };
     let mut receipt = Receipt::line(told);
-    if time == NoteTime::Now && ends.is_none() {
-        receipt = receipt.hint("no attempt is under way");
+    match &too_late {
+        Some(attempt) => {
+            receipt = receipt.hint(format!(
+                "attempt {} is already past its gate and cannot be ended for the note",
+                attempt.attempt
+            ));
+        }
+        None if time == NoteTime::Now && ends.is_none() => {
+            receipt = receipt.hint("no attempt is under way");
+        }
+        None => {}
     }
     let task = workspace.task(task.id.as_str())?;
     receipt.hints.extend(what_it_waits_for(&task));
@@ -150,7 +162,7 @@ pub fn describe_action(action: &PlanAction) -> String {
     };
     match action.action {
         ActionKind::Add => format!("added {names}"),
-        ActionKind::Edit => format!("changed {names}"),
+        ActionKind::Edit => describe_edit(&action.fields, &names),
         ActionKind::Done => format!("marked {names} as done"),
         ActionKind::Fail => format!("marked {names} as failed"),
         ActionKind::Skip => format!("skipped {names}"),
@@ -159,6 +171,52 @@ pub fn describe_action(action: &PlanAction) -> String {
         ActionKind::Delete => format!("deleted {names}"),
         ActionKind::AddDependency => format!("added a dependency to {names}"),
         ActionKind::RemoveDependency => format!("removed a dependency from {names}"),
-        ActionKind::Note => format!("left a note for {names}"),
+        ActionKind::Note => match &action.note {
+            Some(note) => format!("left a note for {names}: {}", quoted(note)),
+            None => format!("left a note for {names}"),
+        },
     }
+}
+
+/// `changed the title and gate of 1 (T1): "X" → "T1"`: the values where only one field of a line changed.
+fn describe_edit(fields: &[FieldChange], task: &str) -> String {
+    let words: Vec<String> =
+        fields.iter().filter_map(|one| field_word(&one.field)).map(str::to_owned).collect();
+    let value = |text: &Option<String>| text.as_deref().map_or_else(|| "none".to_owned(), quoted);
+    let first = fields.iter().find(|one| VALUES_SHOWN.contains(&one.field.as_str()));
+    let change = first.map(|one| format!(": {} → {}", value(&one.before), value(&one.after)));
+    match words.as_slice() {
+        [] => format!("changed {task}"),
+        [only] => format!("changed the {only} of {task}{}", change.unwrap_or_default()),
+        [all @ .., last] => {
+            format!("changed the {} and {last} of {task}{}", all.join(", "), change.unwrap_or_default())
+        }
+    }
+}
+
+/// Fields whose values are short enough for a sentence.
+const VALUES_SHOWN: [&str; 7] = ["title", "verify", "key", "model", "users_model", "priority", "phase"];
+
+fn field_word(column: &str) -> Option<&'static str> {
+    Some(match column {
+        "title" => "title",
+        "description" => "description",
+        "done_when" => "\"done when\"",
+        "verify" => "gate",
+        "files" => "files",
+        "protect" => "protected files",
+        "may_change" => "files it may change",
+        "model" => "model",
+        "users_model" => "next model",
+        "priority" => "priority",
+        "key" => "key",
+        "phase" => "phase",
+        "commit_message" => "commit message",
+        "markers" => "markers",
+        _ => return None,
+    })
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", one_line(&mask_secrets(text), QUOTED))
 }

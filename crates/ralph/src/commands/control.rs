@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use ralph_core::agent::stand_guard;
 use ralph_core::host::{Host, Liveness, ThisHost};
-use ralph_core::model::RunId;
 use ralph_core::store::RunRow;
 use serde_json::json;
 
@@ -121,13 +120,13 @@ fn wait_for_end(run: &RunRow, patience: Duration) -> bool {
 pub struct GuardArgs {
     /// How long agents have to exit after SIGTERM, in milliseconds.
     grace: u64,
-    /// The run.
-    run: String,
+    /// The process of Ralph that started it.
+    holder: String,
 }
 
 pub fn guard(args: &GuardArgs) -> CommandResult {
     // What stops a service tells all of its processes at once. Ralph is the one that decides what follows.
     interrupts::outlive()?;
-    stand_guard(&RunId::from_stored(args.run.as_str()), std::io::stdin(), Duration::from_millis(args.grace));
+    stand_guard(&args.holder, std::io::stdin(), Duration::from_millis(args.grace));
     Ok(ExitCode::SUCCESS)
 }

@@ -31,6 +31,7 @@ pub mod task;
 pub mod trust;
 pub mod ui;
 pub mod undo;
+pub mod worktrees;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,6 +51,10 @@ pub struct Cli {
     /// Run as if started in this directory.
     #[arg(short = 'C', long = "dir", value_name = "DIR", global = true)]
     pub dir: Option<PathBuf>,
+
+    /// This is one of several workers of a run, which the run itself starts.
+    #[arg(long, hide = true)]
+    pub worker: bool,
 
     #[command(subcommand)]
     pub command: Command,
@@ -88,6 +93,9 @@ pub enum Command {
     /// Show or clear the usage limits that agents have hit.
     #[command(subcommand)]
     Limits(limits::Command),
+    /// Show and remove the working trees that `ralph run --jobs` makes.
+    #[command(subcommand)]
+    Worktrees(worktrees::Command),
     Stats(stats::Args),
     Report(report::Args),
     Replay(replay::Args),
@@ -122,6 +130,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
     crate::inside::check(dir, &cli.command)?;
     let result = match cli.command {
         // Only a run has an exit code of its own for a plan that is not there.
+        Command::Run(args) if cli.worker => return run::run_worker(dir, &args),
         Command::Run(args) => return run::run(dir, &args),
         Command::Init(args) => init::run(dir, &args),
         Command::Import(args) => import::run(dir, &args),
@@ -159,6 +168,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Trust(args) => trust::run(dir, &args),
         Command::Note(args) => note::run(dir, args),
         Command::Undo(args) => undo::run(dir, &args),
+        Command::Worktrees(command) => worktrees::run(dir, &command),
         Command::Ui(args) => ui::run(dir, &args),
     };
     result.map_err(CommandError::outside_a_run)

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use ralph_core::store::NoteTime;
+use ralph_core::store::{NOTE_CHARS, NoteTime};
+use ralph_core::text::one_line;
 
 use super::print;
 use crate::actions::add_note;
@@ -46,7 +47,7 @@ fn list(workspace: &Workspace, task: &str, json: bool) -> CommandResult {
     output::list(json, &notes, "no notes; leave one with `ralph note TASK \"text\"`", || {
         let mut table = Table::new(["WRITTEN", "STATE", "NOTE"]);
         for note in &notes {
-            table.row([note.created_at.local(), format::note_state(note), note.text.clone()]);
+            table.row([note.created_at.local(), format::note_state(note), one_line(&note.text, NOTE_CHARS)]);
         }
         table.render()
     })

@@ -30,10 +30,9 @@ pub struct Args {
     /// The models, cheapest first (with --history, default: the agent's models).
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     ladder: Vec<String>,
-    /// What a solved task is worth, in dollars.
-    #[arg(long, value_name = "USD", default_value_t = DEFAULT_VALUE_USD, value_parser = amount,
-        allow_negative_numbers = true)]
-    value: f64,
+    /// What a solved task is worth, in dollars (default: 15; with --history, `[run] value_usd`).
+    #[arg(long, value_name = "USD", value_parser = amount, allow_negative_numbers = true)]
+    value: Option<f64>,
     /// Maximum number of attempts per task.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=20))]
     attempts: u32,
@@ -49,8 +48,8 @@ pub struct Args {
 }
 
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
-    let (rows, ladder) = match &args.file {
-        Some(file) => (from_file(dir, file)?, args.ladder.clone()),
+    let (rows, ladder, value_usd) = match &args.file {
+        Some(file) => (from_file(dir, file)?, args.ladder.clone(), DEFAULT_VALUE_USD),
         None => of_project(dir, args)?,
     };
     if rows.is_empty() {
@@ -59,7 +58,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     let options = Options {
         ladder: known_ladder(&rows, ladder, args)?,
-        value_usd: args.value,
+        value_usd: args.value.unwrap_or(value_usd),
         attempts: args.attempts,
         retry_success: args.retry_success,
         seed: args.seed,
@@ -117,14 +116,14 @@ fn from_file(dir: Option<&Path>, file: &Path) -> Result<Vec<Row>, CommandError> 
     })
 }
 
-/// The project's counted attempts, oldest first, and its agent's ladder.
-fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>), CommandError> {
+/// The project's counted attempts, oldest first, its agent's ladder, and what a task is worth in it.
+fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>, f64), CommandError> {
     let workspace = Workspace::open_to_read(dir)?;
     let settings = workspace.settings()?;
     let agent = build_agent(settings.agent(), &settings.agents)?;
     let ladder = if args.ladder.is_empty() { agent.ladder().to_vec() } else { args.ladder.clone() };
     let rows = replay_rows(&workspace.store, agent.name())?;
-    Ok((rows, ladder))
+    Ok((rows, ladder, *settings.run.value_usd))
 }
 
 fn human(report: &Report) -> String {

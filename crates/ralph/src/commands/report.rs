@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ralph_core::files::write_whole;
+use ralph_core::text::mask_secrets;
+use serde_json::Value;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::report::{Format, ReportFacts, ReportFile, write};
@@ -42,15 +44,32 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     };
     let facts = ReportFacts::read(&workspace, &settings, &run, &interrupts::listen()?)?;
     if args.json {
-        output::json(&facts);
+        let mut value = serde_json::to_value(&facts).map_err(CommandError::environment)?;
+        mask(&mut value);
+        output::json(&value);
         return Ok(ExitCode::SUCCESS);
     }
     let file = args.output.as_deref().filter(|path| path.as_os_str() != "-");
-    let format = args.format.or_else(|| Format::of_file(file?)).unwrap_or(Format::Html);
+    let named = file.map(|path| Format::of_file(path).ok_or_else(|| unknown_ending(path)));
+    let format = match (args.format, named) {
+        (Some(format), _) => format,
+        (None, Some(named)) => named?,
+        (None, None) => Format::Html,
+    };
     let text = format.of(&facts);
     let path = match (file, &args.output, format) {
         (Some(path), ..) => {
             let path = start_dir(dir)?.join(path);
+            if let Some(parent) = path.parent().filter(|parent| !parent.is_dir()) {
+                let error = format_args!(
+                    "cannot write {}: there is no directory {}",
+                    path.display(),
+                    parent.display()
+                );
+                return Err(
+                    CommandError::usage(error).hint("create it first, or choose another file with -o")
+                );
+            }
             write_whole(&path, text.as_bytes()).map_err(|error| not_written(&path, &error))?;
             path
         }
@@ -66,6 +85,20 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     };
     output::line(format_args!("wrote the report of run {} to {}", run.id, path.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+fn mask(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = mask_secrets(text).into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(mask),
+        Value::Object(fields) => fields.values_mut().for_each(mask),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn unknown_ending(path: &Path) -> CommandError {
+    CommandError::usage(format_args!("the name {} does not say the report's format", path.display()))
+        .hint("end it in .html or .md, or pass --format html or --format md")
 }
 
 fn not_written(path: &Path, error: &std::io::Error) -> CommandError {

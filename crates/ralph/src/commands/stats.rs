@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use ralph_core::adaptive::{Expectation, expectations};
 use ralph_core::agent::output_prices;
-use ralph_core::model::{FlakySums, Stats, Sums, TaskId};
+use ralph_core::model::{FlakySums, RunId, Stats, Sums, TaskId};
+use ralph_core::store::ConflictKind;
 use ralph_core::text::one_line;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::command_error::{CommandError, CommandResult};
@@ -38,10 +40,13 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let expected = expected(&workspace)?;
     let tasks = workspace.store.tasks(None)?;
     let standings = tasks.iter().map(|task| (task.id.clone(), Standing::from(task))).collect();
+    let conflicts = conflicts(&workspace, run.as_ref().map(|run| &run.id))?;
     let none = super::history::none_yet(&workspace, None)?;
-    output::print(args.json, &as_json(&stats, &expected, &standings), || match stats.total.attempts {
-        0 => output::note(none),
-        _ => output::text(human(&stats, &expected, &standings)),
+    output::print(args.json, &as_json(&stats, &expected, &standings, &conflicts), || {
+        match stats.total.attempts {
+            0 => output::note(none),
+            _ => output::text(human(&stats, &expected, &standings, &conflicts)),
+        }
     })
 }
 
@@ -59,7 +64,43 @@ fn expected(workspace: &Workspace) -> Result<Vec<Expectation>, CommandError> {
     Ok(expectations(&beliefs, agent.ladder()))
 }
 
-fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Value {
+/// How often two tasks did not go together when the second was to land.
+#[derive(Debug, Serialize)]
+struct Conflicts {
+    kind: ConflictKind,
+    task: String,
+    /// None where it was no task's work.
+    with: Option<String>,
+    times: u64,
+}
+
+fn conflicts(workspace: &Workspace, run: Option<&RunId>) -> Result<Vec<Conflicts>, CommandError> {
+    let store = &workspace.store;
+    let name =
+        |id: &TaskId| store.task(id.as_str()).map_or_else(|_| id.to_string(), |task| task.name().to_owned());
+    let mut all: Vec<Conflicts> = Vec::new();
+    for one in store.conflicts()? {
+        if run.is_some() && one.run_id.as_ref() != run {
+            continue;
+        }
+        let (kind, task) = (one.kind, name(&one.task_id));
+        let with: Vec<Option<String>> = match one.others.is_empty() {
+            true => vec![None],
+            false => one.others.iter().map(|other| Some(name(other))).collect(),
+        };
+        for with in with {
+            match all.iter_mut().find(|known| known.kind == kind && known.task == task && known.with == with)
+            {
+                Some(known) => known.times += 1,
+                None => all.push(Conflicts { kind, task: task.clone(), with, times: 1 }),
+            }
+        }
+    }
+    all.sort_by_key(|of| std::cmp::Reverse(of.times));
+    Ok(all)
+}
+
+fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings, conflicts: &[Conflicts]) -> Value {
     let retries = &stats.retries;
     let models = stats.models.iter().map(|of| with_sums(json!({ "model": of.model }), &of.sums));
     let tasks = stats.tasks.iter().map(|of| {
@@ -83,6 +124,7 @@ fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Va
             "other_model": with_sums(json!({}), &retries.other_model),
         },
         "expected": expected,
+        "conflicts": conflicts,
         "flaky_gates": stats.flaky_gates.iter().map(with_rate).collect::<Vec<_>>(),
         "flaky_tests": stats.flaky_tests.iter().map(with_rate).collect::<Vec<_>>(),
         "reviews": stats.reviews,
@@ -112,7 +154,7 @@ fn with_sums(mut object: Value, sums: &Sums) -> Value {
     object
 }
 
-fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> String {
+fn human(stats: &Stats, expected: &[Expectation], standings: &Standings, conflicts: &[Conflicts]) -> String {
     let mut text = String::new();
     let mut part = |heading: &str, table: &Table| {
         text.push_str(&format!("{}\n{}\n", style::paint(style::BOLD, heading), table.render()));
@@ -188,6 +230,14 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings) -> Stri
             table.row([one_line(&of.name, 80), of.flaky.to_string(), of.runs.to_string(), rate]);
         }
         part(title, &table);
+    }
+    if !conflicts.is_empty() {
+        let mut table = Table::new(["TASK", "WITH", "WHY", "TIMES"]);
+        for of in conflicts.iter().take(MOST_TASKS) {
+            let with = of.with.clone().unwrap_or_else(|| "no task".to_owned());
+            table.row([of.task.clone(), with, of.kind.to_string(), of.times.to_string()]);
+        }
+        part("Work that did not land", &table);
     }
     let mut tasks = Table::new([
         "TASK", "ATTEMPTS", "DONE", "RATE", "COST", "PER DONE", "TIME", "STATUS", "MODELS", "TITLE",

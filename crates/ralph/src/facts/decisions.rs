@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use ralph_core::adaptive::DEFAULT_VALUE_USD;
 use ralph_core::model::{RunId, Sums, TaskId, Timestamp};
 use ralph_core::replay::{Options, Report, Row, replay};
 use ralph_core::store::{LAST_ATTEMPT, ModelAttempt, ModelSpend, Store, StoreError, VerifiedPoint};
@@ -72,8 +71,8 @@ pub struct DecisionFacts {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CostPoint {
     pub at: Timestamp,
-    /// The task that became verified.
-    pub task: String,
+    /// The task that became verified; none for the end of the last session, where that verified nothing.
+    pub task: Option<String>,
     /// How many were verified then.
     pub verified: u64,
     /// What had been spent until then, failures included.
@@ -113,6 +112,7 @@ pub struct RetryResult {
     pub share: Share,
     pub cost_usd: Option<f64>,
     pub cost_estimated: bool,
+    pub attempts_without_cost: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -143,6 +143,8 @@ pub struct History<'a> {
     /// Its models, cheapest first.
     pub ladder: &'a [String],
     pub strategy: &'a str,
+    /// What a done task is worth: `[run] value_usd`.
+    pub value_usd: f64,
 }
 
 impl DecisionFacts {
@@ -180,16 +182,17 @@ fn thinned(points: Vec<VerifiedPoint>) -> Vec<CostPoint> {
         let place = |at: usize| at * POINTS.min(all) / all.max(1);
         at + 1 == all || at == 0 || place(at) != place(at - 1)
     };
-    let kept = points.into_iter().enumerate().filter(|(at, point)| keeps(*at) && point.spent_usd > 0.0);
-    kept.map(|(_, point)| CostPoint {
-        at: Timestamp::from_millis(
-            point.started_at.as_millis().saturating_add(i64::try_from(point.duration_ms).unwrap_or(0)),
-        ),
-        task: point.name,
-        verified: point.verified,
-        spent_usd: point.spent_usd,
-        cost_per_verified_usd: point.spent_usd / point.verified.max(1) as f64,
-        is_at_least: point.without_cost > 0,
+    let kept = points.into_iter().enumerate().filter(|(at, _)| keeps(*at));
+    kept.filter_map(|(_, point)| {
+        let spent_usd = point.spent_usd?;
+        Some(CostPoint {
+            at: point.at,
+            task: point.name,
+            verified: point.verified,
+            spent_usd,
+            cost_per_verified_usd: spent_usd / point.verified.max(1) as f64,
+            is_at_least: point.without_cost > 0,
+        })
     })
     .collect()
 }
@@ -210,7 +213,14 @@ fn by_model(rows: Vec<ModelAttempt>) -> Vec<ModelSuccess> {
 impl RetryResult {
     fn new(kind: RetryKind, sums: &Sums) -> Self {
         let share = Share::new(sums.done, sums.attempts);
-        Self { kind, share, cost_usd: sums.cost_usd, cost_estimated: sums.cost_estimated }
+        let attempts_without_cost = sums.without_cost;
+        Self {
+            kind,
+            share,
+            cost_usd: sums.cost_usd,
+            cost_estimated: sums.cost_estimated,
+            attempts_without_cost,
+        }
     }
 }
 
@@ -240,7 +250,7 @@ impl StrategyFacts {
         }
         let options = Options {
             ladder: ladder.clone(),
-            value_usd: DEFAULT_VALUE_USD,
+            value_usd: history.value_usd,
             attempts: REPLAY_ATTEMPTS,
             retry_success: REPLAY_RETRY_SUCCESS,
             seed: 0,
@@ -290,11 +300,10 @@ mod tests {
     #[test]
     fn a_long_line_keeps_its_ends() {
         let point = |n: u64| VerifiedPoint {
-            started_at: Timestamp::from_secs(0),
-            duration_ms: 1000,
-            name: n.to_string(),
+            at: Timestamp::from_secs(1),
+            name: Some(n.to_string()),
             verified: n,
-            spent_usd: n as f64,
+            spent_usd: Some(n as f64),
             without_cost: 0,
         };
         for all in [0, 1, 2, POINTS as u64, 1000, 99_999] {

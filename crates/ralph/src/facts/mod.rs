@@ -17,7 +17,7 @@ use ralph_core::exit::RunExit;
 use ralph_core::host::{ThisHost, is_stopped};
 use ralph_core::model::{Cost, RunId, Timestamp};
 use ralph_core::store::{
-    BreakerState, Claim, Held, Owner, PlanCounts, Purpose, RememberedLimit, RunRequest, RunRow, Store,
+    BreakerState, Claim, Held, Owner, PlanCounts, Purpose, RememberedLimit, RunRequest, RunRow, Stage, Store,
     StoreError, WaitingGate,
 };
 use serde::Serialize;
@@ -114,6 +114,9 @@ pub struct CurrentAttempt {
     pub model: Option<String>,
     pub since: Timestamp,
     pub log_path: Option<String>,
+    pub worker: String,
+    /// Whether the agent works, the gates run, or the work is being landed; none in a run without workers.
+    pub state: Option<Stage>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -235,6 +238,8 @@ impl CurrentAttempt {
             model: attempt.model.clone(),
             since: attempt.started_at.unwrap_or(claim.claimed_at),
             log_path: attempt.log_path.clone(),
+            worker: claim.worker.clone(),
+            state: claim.stage,
         }))
     }
 }

@@ -29,6 +29,9 @@ pub struct RunFacts {
     /// When it was last known to run, where it ended without saying why.
     pub crashed_at: Option<Timestamp>,
     pub hint: Option<String>,
+    /// How many workers it had, and the branch that they landed on; none in the project's own tree.
+    pub jobs: u32,
+    pub branch: Option<String>,
     /// Counted attempts.
     pub attempts: u64,
     /// Attempts that do not count against their task: interrupted, rate-limited, not started.
@@ -180,6 +183,8 @@ impl RunFacts {
             crashed_at: end.filter(|_| reason.is_none() && !is_active(run)),
             reason: reason.or_else(|| crash(run)),
             hint,
+            jobs: run.jobs,
+            branch: run.branch.clone(),
             attempts: run.attempts,
             uncounted_attempts: attempts.iter().filter(|one| !one.counted).count() as u64,
             crashed_attempts: lost as u64,

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ralph_core::agent::{
-    BoundedText, Interrupt, Launch, ProcessLimits, Signal, Stream, Watch, end_left_overs, own_settings,
-    run_exempt,
+    BoundedText, HOLDER, Interrupt, Launch, ProcessLimits, Signal, Stream, Watch, end_left_overs,
+    holder_mark, own_settings, run_exempt,
 };
 use ralph_core::hooks::when_recorded;
 use ralph_core::host::{Host, ThisHost, process_owner};
@@ -148,6 +148,7 @@ fn run_command(command: &str, root: &Path, message: &Message, cutoff: &Cutoff) -
         env("RALPH_NOTIFY_MESSAGE", &notice.message),
         env("RALPH_RUN_ID", &notice.run_id),
         ("RALPH_PROJECT".to_owned(), root.into()),
+        (HOLDER.to_owned(), holder_mark(&ThisHost::new().owner()).into()),
     ];
     let launch = Launch {
         program: "sh".into(),

@@ -9,6 +9,7 @@ mod queue;
 mod webhook;
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use ralph_core::event::{EventKind, Observer, RunEvent};
 use ralph_core::exit::RunExit;
@@ -46,18 +47,30 @@ pub struct Notifications {
 struct Reporter {
     project: Project,
     settings: Settings,
+    /// Where Ralph's directory led when the run began: an agent may have replaced it by a link since.
+    real_dir: Option<PathBuf>,
     /// Set when it was written, or why it could not be.
     written: Option<Result<ReportFile, String>>,
 }
 
 impl Reporter {
     fn of(settings: &Settings, project: &Project) -> Option<Self> {
-        let new = || Self { project: project.clone(), settings: settings.clone(), written: None };
+        let real_dir = || project.ralph_dir().canonicalize().ok();
+        let new = || Self {
+            project: project.clone(),
+            settings: settings.clone(),
+            real_dir: real_dir(),
+            written: None,
+        };
         settings.report.at_end.then(new)
     }
 
     fn write(&mut self, run: &RunId) -> Option<&ReportFile> {
-        self.written = Some(write_at_end(&self.project, &self.settings, run));
+        let dir = self.project.ralph_dir();
+        self.written = Some(match dir.canonicalize().ok() == self.real_dir {
+            true => write_at_end(&self.project, &self.settings, run),
+            false => Err(format!("{} was replaced during the run", dir.display())),
+        });
         self.written.as_ref()?.as_ref().ok()
     }
 }

@@ -16,14 +16,16 @@ const ROW_PX: i32 = 24;
 const NAME_PX: i32 = 16;
 /// Of the scale below rows.
 const SCALE_PX: i32 = 20;
-/// About what a character takes.
-const CHAR_PX: f64 = 6.1;
+/// What a wide character takes: a label may be all capitals.
+const CHAR_PX: f64 = 6.8;
 /// Room for the labels left of rows, at most.
 const LABELS_PX: i32 = 150;
 /// Points beyond which a line shows only its last one.
 const DOTS: usize = 40;
 
 pub struct Point {
+    /// Where it stands on the time scale, in seconds.
+    pub at: f64,
     pub value: f64,
     pub says: String,
 }
@@ -81,7 +83,8 @@ pub fn line(line: &Line<'_>, says: &str) -> Option<String> {
         return None;
     }
     let mut canvas = Canvas::new(WIDTH, LINE_HEIGHT);
-    let span = (line.points.len() - 1).max(1) as f64;
+    let start = line.points.first()?.at;
+    let span = (last.at - start).max(1.0);
     let mut places = Vec::new();
     {
         let area = Backend(&mut canvas).into_drawing_area();
@@ -106,10 +109,10 @@ pub fn line(line: &Line<'_>, says: &str) -> Option<String> {
             .set_all_tick_mark_size(units(4))
             .draw()
             .ok()?;
-        let at = |(place, point): (usize, &Point)| (place as f64, point.value);
-        let series = LineSeries::new(line.points.iter().enumerate().map(at), &Ink::Accent.color());
+        let at = |point: &Point| (point.at - start, point.value);
+        let series = LineSeries::new(line.points.iter().map(at), &Ink::Accent.color());
         chart.draw_series(series).ok()?;
-        places.extend(line.points.iter().enumerate().map(|one| chart.backend_coord(&at(one))));
+        places.extend(line.points.iter().map(|one| chart.backend_coord(&at(one))));
     }
     let bottom = units(LINE_HEIGHT - SCALE_PX);
     for (place, text) in &line.below {
@@ -117,14 +120,19 @@ pub fn line(line: &Line<'_>, says: &str) -> Option<String> {
         let anchor = match place {
             0 => Anchor::Start,
             place if place + 1 == places.len() => Anchor::End,
+            // One near an end would cover that one's.
+            _ if *x < units(WIDTH / 3) || *x > units(WIDTH * 2 / 3) => continue,
             _ => Anchor::Middle,
         };
         canvas.text(text, (*x, bottom + units(15)), anchor, Ink::Soft);
     }
-    let reach = places.get(1).zip(places.first()).map_or(units(8), |(next, first)| (next.0 - first.0) / 2);
     for (place, (point, at)) in line.points.iter().zip(&places).enumerate() {
+        // Each is pointed at up to halfway to its neighbors.
+        let halfway = |other: Option<&(i32, i32)>| other.map_or(units(8), |other| (other.0 - at.0).abs() / 2);
+        let before = halfway(place.checked_sub(1).and_then(|before| places.get(before)));
+        let after = halfway(places.get(place + 1));
         canvas.hover(&point.says, |canvas| {
-            canvas.target((at.0 - reach, units(4)), (at.0 + reach, bottom));
+            canvas.target((at.0 - before, units(4)), (at.0 + after, bottom));
             if places.len() <= DOTS || place + 1 == places.len() {
                 canvas.circle(*at, 28, Ink::Accent);
             }

@@ -52,6 +52,10 @@ fn interval(share: &Share) -> String {
     format!("{} to {}", percent(share.low), percent(share.high))
 }
 
+fn at_least(point: &CostPoint) -> &'static str {
+    if point.is_at_least { "at least " } else { "" }
+}
+
 fn cost(points: &[CostPoint]) -> Plot {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return nothing("cost", "No verified task with a known cost yet");
@@ -59,26 +63,37 @@ fn cost(points: &[CostPoint]) -> Plot {
     let (from, to) = (first.cost_per_verified_usd, last.cost_per_verified_usd);
     let tasks = counted(last.verified, "verified task");
     let title = match (to - from) / from {
-        _ if points.len() == 1 => format!("The first verified task cost {}", usd(to)),
+        _ if points.len() == 1 => format!("The first verified task cost {}{}", at_least(last), usd(to)),
         change if change > CHANGE => {
-            format!("Cost per verified task rose from {} to {} over {tasks}", usd(from), usd(to))
+            format!(
+                "Cost per verified task rose from {} to {}{} over {tasks}",
+                usd(from),
+                at_least(last),
+                usd(to)
+            )
         }
         change if change < -CHANGE => {
-            format!("Cost per verified task fell from {} to {} over {tasks}", usd(from), usd(to))
+            format!(
+                "Cost per verified task fell from {} to {}{} over {tasks}",
+                usd(from),
+                at_least(last),
+                usd(to)
+            )
         }
+        _ if last.is_at_least => format!("Cost per verified task is at least {} over {tasks}", usd(to)),
         _ => format!("Cost per verified task stayed at about {} over {tasks}", usd(to)),
     };
-    let at_least = |point: &CostPoint| if point.is_at_least { "at least " } else { "" };
     let line = Line {
         points: points
             .iter()
             .map(|point| Point {
+                at: point.at.as_millis() as f64 / 1000.0,
                 value: point.cost_per_verified_usd,
                 says: format!(
-                    "{}: {} verified with {}, {}{} spent, {} each",
+                    "{}: {} verified{}, {}{} spent, {} each",
                     point.at.local_near(last.at),
                     counted(point.verified, "task"),
-                    one_line(&point.task, NAME_CHARS),
+                    task(point).map(|task| format!(" with {task}")).unwrap_or_default(),
                     at_least(point),
                     usd(point.spent_usd),
                     usd(point.cost_per_verified_usd)
@@ -91,7 +106,7 @@ fn cost(points: &[CostPoint]) -> Plot {
     let rows = points.iter().map(|point| {
         vec![
             point.at.local(),
-            one_line(&point.task, NAME_CHARS),
+            task(point).unwrap_or_else(|| "(end)".to_owned()),
             point.verified.to_string(),
             format!("{}{}", at_least(point), usd(point.spent_usd)),
             usd(point.cost_per_verified_usd),
@@ -103,11 +118,15 @@ fn cost(points: &[CostPoint]) -> Plot {
     };
     let note = match last.is_at_least {
         true => {
-            "What was spent so far, failures included, for each verified task. Some attempts did not report a cost."
+            "What was spent so far, failures and reviews included, for each verified task. Some attempts did not report a cost."
         }
-        false => "What was spent so far, failures included, for each verified task.",
+        false => "What was spent so far, failures and reviews included, for each verified task.",
     };
     Plot { id: "cost", svg: charts::line(&line, &title), title, note: Some(note.to_owned()), table }
+}
+
+fn task(point: &CostPoint) -> Option<String> {
+    Some(one_line(point.task.as_deref()?, NAME_CHARS))
 }
 
 /// The times of the ends and of the middle.
@@ -209,7 +228,7 @@ fn kind(kind: RetryKind) -> &'static str {
     match kind {
         RetryKind::FirstAttempt => "first attempt",
         RetryKind::SameModel => "same model again",
-        RetryKind::OtherModel => "another model",
+        RetryKind::OtherModel => "model changed",
     }
 }
 
@@ -221,7 +240,9 @@ fn retries(results: &[RetryResult]) -> Plot {
         (Some(same), None) => {
             format!("A retry with the same model worked {} of {} times", same.done, same.of)
         }
-        (None, Some(other)) => format!("Another model worked {} of {} times", other.done, other.of),
+        (None, Some(other)) => {
+            format!("A retry with another model worked {} of {} times", other.done, other.of)
+        }
         (Some(same), Some(other)) => {
             let sure = if same.is_apart(&other) { "" } else { "; too few to tell them apart" };
             format!(
@@ -231,7 +252,9 @@ fn retries(results: &[RetryResult]) -> Plot {
             )
         }
     };
-    let cost = |result: &RetryResult| format::cost(result.cost_usd, result.cost_estimated);
+    let cost = |result: &RetryResult| {
+        format::cost_at_least(result.cost_usd, result.cost_estimated, result.attempts_without_cost)
+    };
     let rows: Vec<Row> = results
         .iter()
         .map(|result| {
@@ -273,19 +296,23 @@ fn retries(results: &[RetryResult]) -> Plot {
         headings: vec!["Attempt", "Done", "Of", "Rate", "95% interval", "Cost"],
         rows: cells.collect(),
     };
-    Plot { id: "retries", svg: charts::rows(&rows, &title), title, note: None, table }
+    let note = "Model changed: by escalation, as a fallback, or by you. A task that was done and is reset begins anew.";
+    Plot { id: "retries", svg: charts::rows(&rows, &title), title, note: Some(note.to_owned()), table }
 }
 
 fn spend(models: &[ModelSpending]) -> Plot {
-    let known = |of: &&ModelSpending| of.cost_usd.is_some_and(|usd| usd > 0.0);
+    let known = |of: &&ModelSpending| of.cost_usd.is_some();
+    let at_least = if models.iter().any(|of| of.attempts_without_cost > 0) { "at least " } else { "" };
     let total: f64 = models.iter().filter_map(|of| of.cost_usd).sum();
     let spent: Vec<&ModelSpending> = models.iter().filter(known).collect();
     let title = match spent.as_slice() {
         [] if models.is_empty() => return nothing("spend", "Nothing was spent yet"),
         [] => "No agent reported what it cost".to_owned(),
-        [only] => format!("All {} went to {}", usd(total), name(&only.model)),
+        _ if total <= 0.0 => "The agents reported a cost of $0".to_owned(),
+        [only] if at_least.is_empty() => format!("All {} went to {}", usd(total), name(&only.model)),
+        [only] => format!("At least {} went to {}", usd(total), name(&only.model)),
         [first, ..] => format!(
-            "{} took {} of {}",
+            "{} took {} of {at_least}{}",
             name(&first.model),
             usd(first.cost_usd.unwrap_or_default()),
             usd(total)
@@ -343,16 +370,22 @@ fn strategies(facts: Option<&StrategyFacts>) -> Plot {
     let current = scores.iter().find(|score| score.name == facts.current);
     let title = match current {
         Some(current) if current.loss <= best.loss => {
-            format!("Your strategy, {}, has the lowest loss: {} per task", current.name, usd(current.loss))
+            format!(
+                "Your strategy, {}, would cost least, unsolved tasks included: {} per task",
+                current.name,
+                usd(current.loss)
+            )
         }
         Some(current) => format!(
-            "{} has the lowest loss: {} per task; your strategy, {}: {}",
+            "{} would cost {} per task, unsolved tasks included; your strategy, {}, {}",
             best.name,
             usd(best.loss),
             current.name,
             usd(current.loss)
         ),
-        None => format!("{} has the lowest loss: {} per task", best.name, usd(best.loss)),
+        None => {
+            format!("{} would cost least, unsolved tasks included: {} per task", best.name, usd(best.loss))
+        }
     };
     let rows: Vec<Row> = scores
         .iter()

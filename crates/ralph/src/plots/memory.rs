@@ -4,21 +4,28 @@ use super::canvas::Ink;
 use super::charts::{self, Mark, Row};
 use super::{Plot, Values};
 use crate::facts::{LearningFacts, MemoryFacts};
-use crate::ui::format::counted;
+use crate::ui::format::number;
 
 /// Learnings drawn; the table has more.
 const DRAWN: usize = 10;
 
+fn times(n: u64) -> String {
+    format!("{} time{}", number(n), if n == 1 { "" } else { "s" })
+}
+
 pub fn memory(facts: &MemoryFacts) -> Plot {
     let title = match (facts.learnings, facts.ever_shown) {
         (0, _) => "No learnings yet".to_owned(),
-        (all, 0) => format!("None of {} was shown yet", counted(all, "learning")),
+        (1, 0) => "The only learning was not shown yet".to_owned(),
+        (all, 0) => format!("None of {} learnings was shown yet", number(all)),
         (all, shown) => format!(
-            "{shown} of {} {} shown: {} done with one, {} failed with one",
-            counted(all, "learning"),
+            "{} of {} learning{} {} shown; helped {}, harmed {} (all runs)",
+            number(shown),
+            number(all),
+            if all == 1 { "" } else { "s" },
             if shown == 1 { "was" } else { "were" },
-            counted(facts.helped, "task"),
-            facts.harmed
+            times(facts.helped),
+            times(facts.harmed)
         ),
     };
     let shown: Vec<&LearningFacts> = facts.most_shown.iter().filter(|one| one.shown > 0).collect();
@@ -44,7 +51,7 @@ pub fn memory(facts: &MemoryFacts) -> Plot {
     let cells = facts.most_shown.iter().map(|one| {
         vec![
             one.id.clone(),
-            one.category.clone(),
+            ralph_core::text::one_line(&one.category, 40),
             one.name.clone(),
             one.shown.to_string(),
             one.helped.to_string(),
@@ -56,7 +63,7 @@ pub fn memory(facts: &MemoryFacts) -> Plot {
         rows: cells.collect(),
     };
     let note = (!rows.is_empty()).then(|| {
-        "Green: tasks done with the learning in the prompt. Red: tasks that failed with it. Gray: shown without a result."
+        "Green: attempts that were done with the learning in the prompt. Red: attempts that failed with it. Gray: shown without a result."
             .to_owned()
     });
     Plot { id: "memory", svg: charts::rows(&rows, &title), title, note, table }

@@ -58,14 +58,24 @@ impl Plot {
     }
 }
 
+/// How much of a page a table may take.
+const TABLE_BYTES: usize = 48 * 1024;
+
 impl Values {
     pub fn html(&self) -> String {
         let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| -> String {
             cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
         };
         let heading = cells("th", &mut self.headings.iter().copied());
-        let rows = self.rows.iter().map(|row| cells("td", &mut row.iter().map(String::as_str)));
-        let rows: String = rows.map(|row| format!("<tr>{row}</tr>")).collect();
+        let mut rows = String::new();
+        for (place, row) in self.rows.iter().enumerate() {
+            let row = cells("td", &mut row.iter().map(String::as_str));
+            if rows.len() + row.len() > TABLE_BYTES {
+                rows.push_str(&format!("<tr><td>… and {} more</td></tr>", self.rows.len() - place));
+                break;
+            }
+            rows.push_str(&format!("<tr>{row}</tr>"));
+        }
         format!("<table><thead><tr>{heading}</tr></thead><tbody>{rows}</tbody></table>")
     }
 }

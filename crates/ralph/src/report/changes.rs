@@ -24,10 +24,12 @@ const READ: usize = 2 * TASK_BYTES;
 pub struct TaskChanges {
     #[serde(flatten)]
     pub task: TaskRef,
-    /// Of the last of its attempts that changed something.
+    /// Of all its attempts whose changes these are.
     pub files: Vec<String>,
     /// Whether Ralph rolled the changes back.
     pub rolled_back: bool,
+    /// Whether they are in a commit, or saved where Ralph rolled them back.
+    pub in_git: bool,
     /// The beginning of the diff; none where git has none, or where the report is full.
     pub diff: Option<String>,
     /// Whether the diff goes on.
@@ -46,8 +48,19 @@ pub fn changes(root: &Path, run: &RunFacts, attempts: &[Attempt], interrupt: &In
     let tasks: Vec<&RunTask> = run.blocked.iter().chain(&run.others).chain(&run.done).collect();
     let mut told = Vec::new();
     for task in tasks {
-        let chosen = choose(by_task.remove(&task.task.task_id).unwrap_or_default(), None);
+        let attempts = by_task.remove(&task.task.task_id).unwrap_or_default();
+        let changed = |one: &&Attempt| one.files_changed.as_ref().is_some_and(|files| !files.is_empty());
+        let uncommitted = attempts.iter().rfind(changed).cloned();
+        let mut chosen = choose(attempts, None);
+        let in_git = !chosen.is_empty();
+        if !in_git {
+            chosen.extend(uncommitted);
+        }
         let Some(last) = chosen.last() else { continue };
+        let mut files: Vec<String> =
+            chosen.iter().filter_map(|one| one.files_changed.clone()).flatten().collect();
+        files.sort();
+        files.dedup();
         let has_room = told.len() < TASKS && room > 0;
         let diff = git.as_ref().filter(|_| has_room).and_then(|git| {
             let diffs = chosen.iter().filter_map(|attempt| {
@@ -65,8 +78,9 @@ pub fn changes(root: &Path, run: &RunFacts, attempts: &[Attempt], interrupt: &In
         };
         told.push(TaskChanges {
             task: task.task.clone(),
-            files: last.files_changed.clone().unwrap_or_default(),
+            files,
             rolled_back: last.undone_ref.is_some(),
+            in_git,
             diff,
             is_cut,
         });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ralph_core::agent::Interrupt;
-use ralph_core::event::{EventKind, TaskRef};
+use ralph_core::event::{EventKind, RunRequested, TaskRef};
 use ralph_core::model::{Attempt, Outcome, RunId, Status, TaskId, Timestamp};
 use ralph_core::store::{
     AgentTally, BreakerState, FailureFilter, FailureRow, LearningFilter, PlanCounts, RunRow, Store,
@@ -19,7 +19,7 @@ use crate::facts::{
     UnverifiedTask,
 };
 use crate::settings::{Settings, build_agent};
-use crate::ui::style::Standing;
+use crate::ui::style::{Standing, status_word};
 use crate::ui::{format, lines};
 use crate::workspace::{Workspace, is_active, now};
 
@@ -30,6 +30,8 @@ pub struct ReportFacts {
     pub project: String,
     pub made_at: Timestamp,
     pub active: bool,
+    /// Whether no later run made an attempt.
+    pub is_last: bool,
     pub run: RunFacts,
     pub asked: Asked,
     /// How far the plan is now.
@@ -61,6 +63,8 @@ pub struct Asked {
     pub strategy: Option<String>,
     /// The most attempts it was to make.
     pub limit: Option<u32>,
+    /// Which tasks it was to cover, with which model, at which cost.
+    pub requested: RunRequested,
     /// The plan when it started.
     pub tasks: Option<PlanCounts>,
     pub gates_off: bool,
@@ -108,7 +112,21 @@ impl ReportFacts {
         interrupt: &Interrupt,
     ) -> Result<Self, CommandError> {
         let store = &workspace.store;
+        // One state of the database: attempts end meanwhile.
+        let (mut facts, attempts) = store.snapshot(|| Self::stored(workspace, settings, &run.id))?;
+        facts.changes = changes(workspace.project.root(), &facts.run, &attempts, interrupt);
+        Ok(facts)
+    }
+
+    /// All but the changes, and the attempts whose changes are to be read.
+    fn stored(
+        workspace: &Workspace,
+        settings: &Settings,
+        run: &RunId,
+    ) -> Result<(Self, Vec<Attempt>), CommandError> {
+        let store = &workspace.store;
         let root = workspace.project.root();
+        let run = &workspace.run(run.as_str())?;
         let plan = PlanFacts::read(workspace)?;
         let attempts = store.run_history(&run.id)?;
         let facts = RunFacts::read(store, &plan, run)?;
@@ -119,10 +137,11 @@ impl ReportFacts {
         if let Some(end) = facts.ended_at {
             learned.retain(|learning| learning.created_at <= end);
         }
-        Ok(Self {
+        let facts = Self {
             project: root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned(),
             made_at: now(),
             active: is_active(run),
+            is_last: store.last_run_with_attempts()?.is_none_or(|last| last.id == run.id),
             asked: Asked::read(store, settings, &run.id)?,
             tasks: crate::workspace::plan_counts(store)?.0,
             breaker: BreakerFacts::read(store, settings)?,
@@ -136,12 +155,13 @@ impl ReportFacts {
             already_green: plan.already_green_tasks(),
             agents: tallies,
             failures: failures(store, run, &attempts, &plan)?,
-            changes: changes(root, &facts, &attempts, interrupt),
+            changes: Vec::new(),
             learned: learned.into_iter().map(LearningFacts::from).collect(),
             decisions: decisions(store, settings, &run.id)?,
             memory: MemoryFacts::read(store)?,
             run: facts,
-        })
+        };
+        Ok((facts, attempts))
     }
 
     /// The tasks that only a person can move on.
@@ -163,6 +183,7 @@ fn decisions(store: &Store, settings: &Settings, run: &RunId) -> Result<Decision
         agent: agent.name(),
         ladder: agent.ladder(),
         strategy: settings.run.strategy.as_str(),
+        value_usd: *settings.run.value_usd,
     });
     DecisionFacts::read(store, Some(run), history)
 }
@@ -174,10 +195,11 @@ impl Asked {
         let started = store.events_of_kind(run, "run_started")?;
         let started = started.first().and_then(|event| event.read());
         Ok(match started.map(|event| event.kind) {
-            Some(EventKind::RunStarted { agent, strategy, limit, tasks, gates_off, .. }) => Self {
+            Some(EventKind::RunStarted { agent, strategy, limit, tasks, gates_off, asked, .. }) => Self {
                 agent: Some(agent),
                 strategy: Some(strategy),
                 limit,
+                requested: asked,
                 tasks: Some(tasks),
                 gates_off,
                 sources,
@@ -240,7 +262,7 @@ impl ReportFacts {
         let step = |why: String, command: &str| Step { why, command: Some(command.to_owned()) };
         let mut steps = Vec::new();
         if self.active {
-            steps.push(step("The run is still active: watch it".to_owned(), "ralph status --watch"));
+            steps.push(step("The run is active: watch it".to_owned(), "ralph status --watch"));
         }
         if self.breaker.state != BreakerState::Closed && !self.active {
             let failures = format::counted(self.breaker.failures, "failure");
@@ -254,8 +276,8 @@ impl ReportFacts {
         let blocked = self.needs_you().count();
         if let Some(first) = self.needs_you().next() {
             let many = match blocked {
-                1 => format!("Unblock {}", first.task.name()),
-                n => format!("Unblock {n} tasks, first {}", first.task.name()),
+                1 => format!("{} is {}; to try again", first.task.name(), status_word(first.status)),
+                n => format!("{n} tasks are blocked or failed; to try {} again", first.task.name()),
             };
             steps.push(Step { why: many, command: first.next.clone() });
         }
@@ -282,12 +304,17 @@ impl ReportFacts {
                 lines::waiting_gate(&gate.name, &waiting.path, gate.before.as_deref(), gate.after.as_deref());
             Step { why, command: None }
         }));
+        let ready = self
+            .not_done_yet()
+            .filter(|task| task.status == Status::Pending && task.waits_for.is_empty())
+            .count();
         let left = self.not_done_yet().filter(|task| task.status != Status::Skipped).count();
         if left > 0 && !self.active {
             steps.push(step(
-                match left {
-                    1 => "Continue with the remaining task".to_owned(),
-                    n => format!("Continue with the {n} remaining tasks"),
+                match (left, ready) {
+                    (1, 1) => "1 task is ready: run it".to_owned(),
+                    (1, _) => "1 task is left, and it waits: run what can be run".to_owned(),
+                    (_, _) => format!("{left} tasks are left, {ready} of them ready: run them"),
                 },
                 "ralph run",
             ));
@@ -307,13 +334,19 @@ impl ReportFacts {
         let asked = &self.asked;
         let mut lines = Vec::new();
         let tasks = asked.tasks.as_ref().unwrap_or(&self.tasks);
+        let named = &asked.requested.tasks;
+        if !named.is_empty() {
+            let more = asked.requested.task_count.saturating_sub(named.len() as u64);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            lines.push(format!("Only {}{more}, with their subtasks.", few(named, 20)));
+        }
         let from = match asked.sources.as_slice() {
             [] => String::new(),
             paths => format!(" from {}", few(paths, 3)),
         };
         let done =
             if tasks.done > 0 { format!(", {} done before it started", tasks.done) } else { String::new() };
-        lines.push(format!("{}{from}{done}.", format::counted(tasks.total, "task")));
+        lines.push(format!("The plan: {}{from}{done}.", format::counted(tasks.total, "task")));
         let mut how = Vec::new();
         how.extend(asked.agent.as_ref().map(|agent| format!("agent {agent}")));
         how.extend(asked.strategy.as_ref().map(|strategy| format!("strategy {strategy}")));
@@ -321,6 +354,17 @@ impl ReportFacts {
             asked.limit.map(|limit| format!("at most {}", format::counted(u64::from(limit), "attempt"))),
         );
         how.extend(asked.gates_off.then(|| "gates off".to_owned()));
+        how.extend(asked.requested.model.as_ref().map(|model| format!("model {model}")));
+        let limits = [
+            ("", asked.requested.max_cost_usd),
+            (" per task", asked.requested.max_task_cost_usd),
+            (" per day", asked.requested.max_daily_cost_usd),
+        ];
+        how.extend(
+            limits
+                .into_iter()
+                .filter_map(|(per, usd)| Some(format!("at most {}{per}", format::cost(Some(usd?), false)))),
+        );
         if !how.is_empty() {
             lines.push(format!("Run with {}.", how.join(", ")));
         }

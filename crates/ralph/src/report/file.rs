@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ralph_core::agent::Interrupt;
-use ralph_core::files::{private, write_whole};
+use ralph_core::logs::LogDir;
 use ralph_core::model::RunId;
 use ralph_core::project::Project;
 
@@ -16,6 +16,8 @@ use crate::workspace::Workspace;
 
 /// Below Ralph's own directory, which is out of git.
 const DIR: &str = "reports";
+/// Runs whose reports are kept there.
+const KEPT: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -75,14 +77,27 @@ impl ReportFile {
     }
 }
 
-/// Writes a report that only its owner may read, whole or not at all.
+/// Writes a report that only its owner may read, whole or not at all. Agents can reach the place: a link in it leads nowhere.
 pub fn write(file: &ReportFile, text: &str) -> io::Result<()> {
-    if let Some(dir) = file.path.parent() {
-        private::make_dir(dir)?;
+    let (Some(dir), Some(name)) = (file.path.parent(), file.path.file_name().and_then(|name| name.to_str()))
+    else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    LogDir::make(dir)?.write_whole(name, text.as_bytes())
+}
+
+/// Deletes the reports of all but the newest runs from Ralph's own directory.
+fn prune(workspace: &Workspace) {
+    let (Ok(mut runs), Ok(dir)) =
+        (workspace.store.runs(), LogDir::open(&workspace.project.ralph_dir().join(DIR)))
+    else {
+        return;
+    };
+    runs.truncate(runs.len().saturating_sub(KEPT));
+    for run in runs {
+        // Most are gone already.
+        let _ = dir.remove(&format!("{}.html", run.id));
     }
-    private::make_file(&file.path)?;
-    private::tighten(&file.path);
-    write_whole(&file.path, text.as_bytes())
 }
 
 /// Writes the report of a run that has ended; the run's own connection to the database may still be in use.
@@ -94,7 +109,10 @@ pub fn write_at_end(project: &Project, settings: &Settings, run: &RunId) -> Resu
     // What ended the run does not end the report.
     let facts = ReportFacts::read(&workspace, settings, &row, &Interrupt::default()).map_err(told)?;
     match write(&file, &page(&facts)) {
-        Ok(()) => Ok(file),
+        Ok(()) => {
+            prune(&workspace);
+            Ok(file)
+        }
         Err(error) => Err(format!("{}: {error}", file.path.display())),
     }
 }

@@ -4,17 +4,21 @@
 use std::time::Duration;
 
 use ralph_core::event::TaskRef;
-use ralph_core::text::{code_line, one_line};
+use ralph_core::text::{code_line, few, one_line};
 
 use super::ReportFacts;
+use super::changes::TaskChanges;
+use super::facts::Failure;
 use crate::facts::{OpenTask, RunTask};
 use crate::plots::{self, Plot};
 use crate::ui::format;
 
 const TITLE: usize = 120;
 const LINE: usize = 300;
-/// Tasks and failures listed in each part: a comment has room for 65,536 characters.
+/// Tasks and failures listed in each part.
 const LISTED: usize = 50;
+/// Files named of a task.
+const FILES: usize = 8;
 
 /// A text whose every character stands for itself. Only what would mean something in its place is escaped, so that the
 /// source stays readable in a chat, too.
@@ -62,36 +66,64 @@ fn name(task: &TaskRef) -> String {
     plain(&format!("{} {}", task.name(), task.title), TITLE)
 }
 
-struct Document(String);
+/// A comment on GitHub has room for 65,536 characters. Each part may take so many, so that all have room.
+const ALL_CHARS: usize = 64_000;
+const PART_CHARS: usize = 8_000;
+
+#[derive(Default)]
+struct Document {
+    text: String,
+    chars: usize,
+}
 
 impl Document {
     fn line(&mut self, text: impl std::fmt::Display) {
-        self.0.push_str(&format!("{text}\n"));
+        let text = format!("{text}\n");
+        self.chars += text.chars().count();
+        self.text.push_str(&text);
     }
 
     fn heading(&mut self, text: impl std::fmt::Display) {
-        self.0.push_str(&format!("\n## {text}\n\n"));
+        self.line(format_args!("\n## {text}\n"));
     }
 
-    /// A list that says where the rest is.
-    fn list(&mut self, items: impl ExactSizeIterator<Item = String>, all: &str) {
-        let more = items.len().saturating_sub(LISTED);
-        items.take(LISTED).for_each(|item| self.line(format_args!("- {item}")));
-        if more > 0 {
-            self.line(format_args!("- … and {more} more: `{all}`"));
+    /// Lines that say in the end how to see the rest.
+    fn lines(&mut self, lines: impl ExactSizeIterator<Item = String>, rest: impl Fn(usize) -> String) {
+        let all = lines.len();
+        let most = (self.chars + PART_CHARS).min(ALL_CHARS);
+        let mut shown = 0;
+        for line in lines.take(LISTED) {
+            if self.chars + line.chars().count() > most {
+                break;
+            }
+            shown += 1;
+            self.line(line);
         }
+        if all > shown {
+            self.line(rest(all - shown));
+        }
+    }
+
+    fn list(&mut self, items: impl ExactSizeIterator<Item = String>, all: &str) {
+        self.lines(items.map(|item| format!("- {item}")), |more| format!("- … and {more} more: `{all}`"));
     }
 }
 
 pub fn markdown(facts: &ReportFacts) -> String {
     let run = &facts.run;
-    let mut page = Document(String::new());
+    let of_run = |command: &str| format!("{command} --run {}", run.run_id);
+    let mut page = Document::default();
     page.line(format_args!("# {}: run {}\n", plain(&facts.project, TITLE), run.run_id));
-    page.line(format_args!("**{}**\n", facts.tasks.summary()));
+    page.line(format_args!("**Plan now: {}**\n", facts.tasks.summary()));
     let spent = format::spent(run.attempts, run.uncounted_attempts, run.duration_ms, &run.cost);
-    page.line(format_args!("Started {}: {spent}.", run.started_at.local()));
+    let until = match run.ended_at.or(run.crashed_at) {
+        Some(end) => format!(" to {}", end.local_near(run.started_at)),
+        None => String::new(),
+    };
+    let started = run.started_at.local();
+    page.line(format_args!("Run from {}{until}: {spent}.\n", started.get(..16).unwrap_or(&started)));
     match (&run.reason, facts.active) {
-        (_, true) => page.line("The run is still active."),
+        (_, true) => page.line("The run is active."),
         (Some(reason), _) => page.line(plain(&format::run_end(run.exit_code == Some(0), reason), LINE) + "."),
         (None, _) => {}
     }
@@ -109,16 +141,16 @@ pub fn markdown(facts: &ReportFacts) -> String {
         }),
         "ralph status",
     );
+    page.heading("What was asked");
+    page.list(facts.asked_in_words().iter().map(|text| plain(text, LINE)), &of_run("ralph status"));
     for (heading, is_verified) in [("Verified", true), ("Done, unverified", false)] {
         let done = run.done.iter().filter(|task| task.standing.verified == is_verified);
         let done: Vec<&RunTask> = done.collect();
         if !done.is_empty() {
             page.heading(heading);
             page.line("| Task | Attempts | Time | Cost | Evidence |\n|---|--:|--:|--:|---|");
-            done.iter().take(LISTED).for_each(|task| page.line(done_task(task)));
-            if let Some(more) = done.len().checked_sub(LISTED).filter(|more| *more > 0) {
-                page.line(format_args!("\n… and {more} more: `ralph task list`"));
-            }
+            let rest = |more| format!("\n… and {more} more: `{}`", of_run("ralph status"));
+            page.lines(done.into_iter().map(done_task), rest);
         }
     }
     let rest: Vec<&OpenTask> = facts.not_done_yet().collect();
@@ -128,27 +160,52 @@ pub fn markdown(facts: &ReportFacts) -> String {
     }
     if !facts.failures.is_empty() {
         page.heading(format_args!("Failed attempts: {}", facts.failures.len()));
-        let items = facts.failures.iter().map(|failure| {
-            let since = if failure.is_done_now { ", done since" } else { "" };
-            let why = failure.why.as_deref().map(|why| format!(", {}", code(why, LINE)));
-            format!(
-                "{}, attempt {} with {}{since}: {}{}",
-                plain(&format!("{} {}", failure.name, failure.title), TITLE),
-                failure.attempt,
-                plain(&failure.model, TITLE),
-                code(&failure.outcome, LINE),
-                why.unwrap_or_default()
-            )
-        });
-        page.list(items, "ralph failures list");
+        page.list(facts.failures.iter().map(failed_attempt), &of_run("ralph failures list"));
+    }
+    if !facts.changes.is_empty() {
+        page.heading("Changed files");
+        page.list(facts.changes.iter().map(changed_files), "ralph diff TASK");
     }
     page.heading("Cost and decisions");
+    if let Some(cost) = format::total(&run.cost) {
+        page.line(format_args!("This run: {}\n", plain(&cost, LINE)));
+    }
     let plots = plots::decisions(&facts.decisions).into_iter().chain([plots::memory(&facts.memory)]);
     page.list(
         plots.map(|Plot { title, .. }| plain(&title, LINE)).collect::<Vec<_>>().into_iter(),
         "ralph stats",
     );
-    page.0
+    if !facts.learned.is_empty() {
+        page.heading(format_args!(
+            "{} from this run",
+            format::counted(facts.learned.len() as u64, "learning")
+        ));
+        page.list(facts.learned.iter().map(|one| code(&one.content, LINE)), "ralph learnings list");
+    }
+    page.text
+}
+
+fn failed_attempt(failure: &Failure) -> String {
+    let since = if failure.is_done_now { ", done since" } else { "" };
+    let why = failure.why.as_deref().map(|why| format!(", {}", code(why, LINE)));
+    format!(
+        "{}, attempt {} with {}{since}: {}{}",
+        plain(&format!("{} {}", failure.name, failure.title), TITLE),
+        failure.attempt,
+        plain(&failure.model, TITLE),
+        code(&failure.outcome, LINE),
+        why.unwrap_or_default()
+    )
+}
+
+fn changed_files(of: &TaskChanges) -> String {
+    let state = match (of.rolled_back, of.in_git) {
+        (true, _) => ", rolled back",
+        (false, true) => "",
+        (false, false) => ", not committed",
+    };
+    let files = code(&few(&of.files, FILES), LINE);
+    format!("{}{state}: {files}", name(&of.task))
 }
 
 fn open_task(task: &OpenTask) -> String {

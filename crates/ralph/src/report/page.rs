@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ralph_core::event::TaskRef;
+use ralph_core::model::Timestamp;
 use ralph_core::store::PlanCounts;
 use ralph_core::text::{code_line, one_line};
 use sha2::{Digest, Sha256};
@@ -25,6 +26,12 @@ const LINE: usize = 500;
 /// What is listed of each kind; a note says how to see more.
 const LISTED: usize = 300;
 const FAILURES: usize = 400;
+/// How much of the page its parts may take, as HTML: the whole stays below 2 MB. There are six lists.
+const LIST_BYTES: usize = 80 * 1024;
+const FAILURE_BYTES: usize = 400 * 1024;
+const DIFF_BYTES: usize = 800 * 1024;
+/// Of one task.
+const TASK_DIFF_BYTES: usize = 64 * 1024;
 
 static STYLE: LazyLock<String> = LazyLock::new(|| format!("{}{}", include_str!("style.css"), plots::STYLE));
 
@@ -69,7 +76,7 @@ pub fn page(facts: &ReportFacts) -> String {
         done(facts),
         unverified(facts),
         not_done(facts),
-        failures(&facts.failures),
+        failures(facts),
         cost(facts),
         changes(&facts.changes),
         memory(facts),
@@ -81,8 +88,8 @@ pub fn page(facts: &ReportFacts) -> String {
         "<footer>Made by Ralph {} on {}. More: {} {} {}</footer>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
         facts.made_at.local(),
-        command(&format!("ralph history --run {}", facts.run.run_id)),
-        command("ralph status"),
+        command(&of_run(facts, "ralph history")),
+        command(&of_run(facts, "ralph status")),
         command("ralph stats"),
     ));
     html
@@ -97,7 +104,9 @@ fn section(class: &str, heading: &str, body: &str) -> String {
 fn state(facts: &ReportFacts) -> (&'static str, &'static str) {
     match (facts.active, facts.run.exit_code) {
         (true, _) => ("run", "running"),
-        (_, Some(0)) if facts.tasks.unverified() > 0 => ("weak", "finished, some unverified"),
+        (_, Some(0)) if facts.run.done.iter().any(|task| !task.standing.verified) => {
+            ("weak", "finished, some unverified")
+        }
         (_, Some(0)) => ("ok", "finished"),
         (_, None) => ("bad", "crashed"),
         (_, Some(130 | 143)) => ("weak", "interrupted"),
@@ -115,10 +124,10 @@ fn head(facts: &ReportFacts) -> String {
     };
     let mut html = format!(
         "<header><h1>{}<span class=\"pill {class}\">{word}</span></h1>\
-         <p class=\"soft\">Run {} · {}{until} · {}</p>\n{}<div class=\"facts\"><span><b>{}</b></span><span>{}</span></div>\n",
+         <p class=\"soft\">Run {} · {}{until} · {}</p>\n{}<div class=\"facts\"><span>Plan now: <b>{}</b></span><span>This run: {}</span></div>\n",
         escape(&one_line(&facts.project, TITLE)),
         escape(run.run_id.as_str()),
-        run.started_at.local_near(facts.made_at),
+        run.started_at.local().get(..16).unwrap_or_default(),
         time(run.duration_ms),
         bar(&facts.tasks),
         escape(&facts.tasks.summary()),
@@ -154,7 +163,7 @@ fn bar(tasks: &PlanCounts) -> String {
     }
     format!(
         "<svg class=\"bar\" viewBox=\"0 0 1000 8\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">{pieces}</svg>\n",
-        escape(&tasks.summary())
+        escape(&format!("Plan now: {}", tasks.summary()))
     )
 }
 
@@ -171,13 +180,30 @@ fn mark(standing: Standing) -> String {
 
 /// A list whose end says how to see the rest.
 fn list(items: impl ExactSizeIterator<Item = String>, all: &str) -> String {
-    let more = items.len().saturating_sub(LISTED);
+    list_within(LIST_BYTES, items, all)
+}
+
+fn list_within(most: usize, items: impl ExactSizeIterator<Item = String>, all: &str) -> String {
+    let all_items = items.len();
     let mut html = "<ul>".to_owned();
-    items.take(LISTED).for_each(|item| html.push_str(&format!("<li>{item}</li>\n")));
+    let mut listed = 0;
+    for item in items.take(LISTED) {
+        if html.len() + item.len() > most {
+            break;
+        }
+        listed += 1;
+        html.push_str(&format!("<li>{item}</li>\n"));
+    }
+    let more = all_items - listed;
     if more > 0 {
         html.push_str(&format!("<li class=\"soft\">… and {more} more: {}</li>", command(all)));
     }
     html + "</ul>\n"
+}
+
+/// A command about this run, which may not be the last one.
+fn of_run(facts: &ReportFacts, command: &str) -> String {
+    format!("{command} --run {}", facts.run.run_id)
 }
 
 fn open_task(task: &OpenTask) -> String {
@@ -230,7 +256,7 @@ fn asked(facts: &ReportFacts) -> String {
     });
     let count = counted(facts.plan.len() as u64, "task");
     html.push_str(&format!(
-        "<details class=\"fold\"><summary>The plan: {count}</summary>{}</details>\n",
+        "<details class=\"fold\"><summary>The plan now: {count}</summary>{}</details>\n",
         list(tasks, "ralph task list")
     ));
     section("", "Plan and settings", &html)
@@ -266,16 +292,16 @@ fn done(facts: &ReportFacts) -> String {
         );
     }
     let heading = format!("Verified in this run: {}", counted(verified.len() as u64, "task"));
-    section("", &heading, &list(verified.into_iter().map(done_task), "ralph history"))
+    section("", &heading, &list(verified.into_iter().map(done_task), &of_run(facts, "ralph history")))
 }
 
 fn unverified(facts: &ReportFacts) -> String {
-    let of_run: Vec<&RunTask> = facts.run.done.iter().filter(|task| !task.standing.verified).collect();
-    if of_run.is_empty() {
+    let tasks: Vec<&RunTask> = facts.run.done.iter().filter(|task| !task.standing.verified).collect();
+    if tasks.is_empty() {
         return String::new();
     }
-    let heading = format!("Done, unverified: {}", counted(of_run.len() as u64, "task"));
-    section("", &heading, &list(of_run.into_iter().map(done_task), "ralph status"))
+    let heading = format!("Done, unverified: {}", counted(tasks.len() as u64, "task"));
+    section("", &heading, &list(tasks.into_iter().map(done_task), &of_run(facts, "ralph status")))
 }
 
 fn not_done(facts: &ReportFacts) -> String {
@@ -306,26 +332,39 @@ fn failure(failure: &Failure) -> String {
     )
 }
 
-fn failures(all: &[Failure]) -> String {
+fn failures(facts: &ReportFacts) -> String {
+    let all = facts.failures.as_slice();
     if all.is_empty() {
         return String::new();
     }
     // Those of tasks that are still not done say what is left to do.
     let (past, present): (Vec<&Failure>, Vec<&Failure>) = all.iter().partition(|failure| failure.is_done_now);
-    let mut html: String = present.iter().take(FAILURES).map(|one| failure(one)).collect();
-    let room = FAILURES.saturating_sub(present.len());
-    if !past.is_empty() && room > 0 {
-        let paragraphs: String = past.iter().take(room).map(|one| failure(one)).collect();
+    let (mut shown, mut bytes) = (0, 0);
+    let mut paragraphs = |failures: &[&Failure]| {
+        let mut html = String::new();
+        for one in failures {
+            let one = failure(one);
+            if shown >= FAILURES || bytes + one.len() > FAILURE_BYTES {
+                break;
+            }
+            (shown, bytes) = (shown + 1, bytes + one.len());
+            html.push_str(&one);
+        }
+        html
+    };
+    let mut html = paragraphs(&present);
+    let of_past = paragraphs(&past);
+    if !of_past.is_empty() {
         html.push_str(&format!(
-            "<details class=\"fold\"><summary>{} of tasks that are done since</summary>{paragraphs}</details>\n",
+            "<details class=\"fold\"><summary>{} of tasks that are done since</summary>{of_past}</details>\n",
             counted(past.len() as u64, "failure")
         ));
     }
-    if all.len() > FAILURES {
-        let more = all.len() - FAILURES;
+    if all.len() > shown {
+        let more = all.len() - shown;
         html.push_str(&format!(
             "<p class=\"soft\">… and {more} more: {}</p>",
-            command("ralph failures list")
+            command(&of_run(facts, "ralph failures list"))
         ));
     }
     section("", &format!("Failed attempts: {}", all.len()), &html)
@@ -337,8 +376,13 @@ fn cost(facts: &ReportFacts) -> String {
         Some(total) => format!("This run: {total}"),
         None => "This run cost nothing".to_owned(),
     }];
+    // Days are those of cost limits (UTC).
+    let day = |at: Timestamp| at.to_string().get(..10).map(str::to_owned);
+    let is_of_today = facts.active || day(run.ended_at.unwrap_or(run.started_at)) == day(facts.made_at);
     words.extend(
-        run.cost_today_usd.map(|usd| format!("today: {}", format::cost(Some(usd), run.cost_today_estimated))),
+        run.cost_today_usd
+            .filter(|_| is_of_today)
+            .map(|usd| format!("today: {}", format::cost(Some(usd), run.cost_today_estimated))),
     );
     let agents = facts.agents.iter().filter_map(|of| {
         let name = one_line(of.agent.as_deref()?, 60);
@@ -355,8 +399,13 @@ fn cost(facts: &ReportFacts) -> String {
     section("", "Cost and decisions", &html)
 }
 
-fn diff_lines(diff: &str) -> String {
-    let mut html = String::with_capacity(diff.len() * 2);
+/// The lines of a diff as so many bytes of HTML, and whether there are more: lines of a kind that follow each other share
+/// their color.
+fn diff_lines(diff: &str, most: usize) -> (String, bool) {
+    const END: &str = "</span>";
+    let mut html = String::new();
+    let mut open = "";
+    let mut is_cut = false;
     for text in diff.lines() {
         let class = match text.as_bytes() {
             [b'd', b'i', b'f', b'f', b' ', ..]
@@ -367,31 +416,65 @@ fn diff_lines(diff: &str) -> String {
             [b'@', ..] => "at",
             _ => "",
         };
-        match class {
-            "" => html.push_str(&escape(text)),
-            class => html.push_str(&format!("<span class=\"{class}\">{}</span>", escape(text))),
+        let mut piece = String::new();
+        if class != open {
+            if !open.is_empty() {
+                piece.push_str(END);
+            }
+            if !class.is_empty() {
+                piece.push_str(&format!("<span class=\"{class}\">"));
+            }
         }
-        html.push('\n');
+        piece.push_str(&escape(text));
+        piece.push('\n');
+        if html.len() + piece.len() + END.len() > most {
+            is_cut = true;
+            break;
+        }
+        open = class;
+        html.push_str(&piece);
     }
-    html
+    if !open.is_empty() {
+        html.push_str(END);
+    }
+    (html, is_cut)
 }
 
 fn changes(all: &[TaskChanges]) -> String {
     if all.is_empty() {
         return String::new();
     }
+    let mut room = DIFF_BYTES;
     let items = all.iter().map(|of| {
-        let undone = if of.rolled_back { ", rolled back" } else { "" };
-        let files = counted(of.files.len() as u64, "file");
-        let see = command(&format!("ralph diff {}", of.task.name()));
-        let (diff, rest) = match &of.diff {
-            Some(diff) if of.is_cut => (format!("<pre>{}</pre>", diff_lines(diff)), format!("<p class=\"soft\">Truncated; to see all: {see}</p>")),
-            Some(diff) => (format!("<pre>{}</pre>", diff_lines(diff)), String::new()),
-            None => (format!("<p class=\"soft\">{}</p>", escape(&one_line(&of.files.join(", "), LINE))), format!("<p class=\"soft\">{see}</p>")),
+        let state = match (of.rolled_back, of.in_git) {
+            (true, _) => ", rolled back",
+            (false, true) => "",
+            (false, false) => ", not committed",
         };
-        format!("<details><summary>{} <span class=\"soft\">{files}{undone}</span></summary>{diff}{rest}</details>", title(&of.task))
+        let files = counted(of.files.len() as u64, "file");
+        let see = if of.in_git { format!("ralph diff {}", of.task.name()) } else { "git diff".to_owned() };
+        let see = command(&see);
+        let (diff, is_cut) = match &of.diff {
+            Some(diff) => diff_lines(diff, TASK_DIFF_BYTES.min(room)),
+            None => (String::new(), true),
+        };
+        room = room.saturating_sub(diff.len());
+        let more = of.is_cut || is_cut;
+        let body = match diff.is_empty() {
+            true => format!("<p class=\"soft\">{}</p>", escape(&one_line(&of.files.join(", "), LINE))),
+            false => format!("<pre>{diff}</pre>"),
+        };
+        let rest = match (more, diff.is_empty()) {
+            (true, false) => format!("<p class=\"soft\">It goes on: {see}</p>"),
+            (true, true) => format!("<p class=\"soft\">{see}</p>"),
+            (false, _) => String::new(),
+        };
+        format!(
+            "<details><summary>{} <span class=\"soft\">{files}{state}</span></summary>{body}{rest}</details>",
+            title(&of.task)
+        )
     });
-    section("", "Changes", &list(items, "ralph diff TASK"))
+    section("", "Changes", &list_within(DIFF_BYTES + LIST_BYTES, items, "ralph diff TASK"))
 }
 
 fn memory(facts: &ReportFacts) -> String {
@@ -408,4 +491,23 @@ fn memory(facts: &ReportFacts) -> String {
         ));
     }
     section("", "Memory", &html)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_is_cut_by_the_bytes_of_its_html_and_its_spans_are_closed() {
+        let diff =
+            "diff --git a/x b/x\n@@ -1 +1 @@\n".to_owned() + &"+\"a\",\n".repeat(2000) + " same\n-gone\n";
+        for most in [0, 10, 50, 100, 1000, 5000, 1_000_000] {
+            let (html, is_cut) = diff_lines(&diff, most);
+            assert!(html.len() <= most, "{most}: {}", html.len());
+            assert_eq!(html.matches("<span").count(), html.matches("</span>").count(), "{most}");
+            assert_eq!(is_cut, most < 1_000_000, "{most}");
+        }
+        let (html, _) = diff_lines(&diff, 1_000_000);
+        assert_eq!(html.matches("<span").count(), 4, "lines of a kind share one");
+    }
 }

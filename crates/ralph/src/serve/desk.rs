@@ -199,6 +199,7 @@ fn decisions(
         agent: agent.name(),
         ladder: agent.ladder(),
         strategy: settings.run.strategy.as_str(),
+        value_usd: *settings.run.value_usd,
     });
     Ok(plots::decisions(&DecisionFacts::read(&workspace.store, run, history)?))
 }

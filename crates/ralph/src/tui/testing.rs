@@ -112,6 +112,8 @@ impl Sample {
             output: None,
             expires_at: Timestamp::from_millis(NOW.as_millis() + 1_000_000),
             defaults_revision: 9,
+            jobs: 1,
+            branch: None,
         };
         let kind = EventKind::RunStarted {
             agent: "claude".to_owned(),
@@ -122,6 +124,9 @@ impl Sample {
             ungated: Vec::new(),
             gates_off: false,
             already_green: Vec::new(),
+            asked: Default::default(),
+            jobs: 1,
+            branch: None,
         };
         store.start_run(&run, &mut RunEvent::new(1, minutes_ago(252), &run.id, kind)).unwrap();
         let import = TaskRef::from(&store.task("2.4").unwrap());

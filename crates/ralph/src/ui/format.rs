@@ -146,6 +146,19 @@ pub fn note_state(note: &Note) -> String {
     }
 }
 
+/// A number with its thousands apart: `1,430`.
+pub fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A number of things: `1 attempt`, `2 attempts`.
 pub fn counted(n: u64, thing: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
@@ -280,6 +293,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         Some(ErrorType::TestFailure) => ("gate failed", false),
         Some(ErrorType::CommitRefused) => ("commit refused", true),
         Some(ErrorType::ReviewRejected) => ("rejected by the review", true),
+        Some(ErrorType::Conflict | ErrorType::IntegrationFailure) => ("could not land", false),
         Some(ErrorType::Tampered) => ("tampered", false),
         Some(ErrorType::Git) => ("git failed", true),
         Some(ErrorType::GateBroken) => ("broken gate", false),

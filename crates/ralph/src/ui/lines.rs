@@ -5,7 +5,7 @@ use std::time::Duration;
 use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, WaitingFor};
 use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, ReviewVerdict, Status};
-use ralph_core::store::Merged;
+use ralph_core::store::{ConflictKind, Merged};
 use ralph_core::text::{code_line, few, one_line, shell_word};
 
 use super::format;
@@ -21,11 +21,15 @@ const COMMAND_CHARS: usize = 200;
 /// The line of an event in a pipe or file, where there is no live display.
 pub fn plain_line(event: &RunEvent) -> Option<String> {
     match &event.kind {
-        EventKind::RunStarted { agent, strategy, tasks, .. } => {
+        EventKind::RunStarted { agent, strategy, tasks, jobs, branch, .. } => {
+            let workers = branch.as_ref().map(|branch| {
+                format!("; {}, landing on {branch}", format::counted(u64::from(*jobs), "worker"))
+            });
+            let workers = workers.unwrap_or_default();
             let total = format::counted(tasks.total, "task");
             let warning = line(event).map(|warning| format!("\n{warning}")).unwrap_or_default();
             Some(format!(
-                "Run {}: {total}, {} done; agent {agent}, strategy {strategy}{warning}",
+                "Run {}: {total}, {} done; agent {agent}, strategy {strategy}{workers}{warning}",
                 event.run_id, tasks.done
             ))
         }
@@ -38,6 +42,26 @@ pub fn plain_line(event: &RunEvent) -> Option<String> {
             notes_shown(notes.len(), ", ")
         )),
         _ => line(event),
+    }
+}
+
+/// Names the worker in front of what it tells, where a run has several.
+#[derive(Debug, Default)]
+pub struct WorkerNames {
+    are_shown: bool,
+}
+
+impl WorkerNames {
+    /// The line of an event, which was made from it.
+    pub fn name(&mut self, event: &RunEvent, line: String) -> String {
+        if let EventKind::RunStarted { jobs, .. } = &event.kind {
+            self.are_shown = *jobs > 1;
+        }
+        let is_worker = event.worker.strip_prefix('w').is_some_and(|n| n.parse::<u32>().is_ok());
+        match self.are_shown && is_worker {
+            true => format!("{} {line}", paint(DIM, &event.worker)),
+            false => line,
+        }
     }
 }
 
@@ -118,6 +142,8 @@ pub fn line(event: &RunEvent) -> Option<String> {
         EventKind::BudgetNear { message, .. } | EventKind::Warning { message } => {
             yellow(format!("! {message}"))
         }
+        // A worker without work shows only in the live display.
+        EventKind::Waiting { waiting_for: WaitingFor::Workers, .. } => None,
         EventKind::Waiting { waiting_for, reason, until } => {
             let until = until.map(|until| format::until(until, event.at));
             let reason = if *waiting_for == WaitingFor::Answer { "your answer" } else { reason };
@@ -146,6 +172,27 @@ pub fn line(event: &RunEvent) -> Option<String> {
             let colon = if counts.is_empty() { "" } else { ": " };
             dim(format!("· {path} changed{colon}{}", counts.join(", ")))
         }
+        EventKind::Landed { task, commit, branch } => {
+            let short: String = commit.chars().take(10).collect();
+            dim(format!("· {} landed on {branch} as {short}", task.name()))
+        }
+        EventKind::Unmerged { branch, commits, into } => {
+            let commits = format::counted(*commits, "commit");
+            let into = into.as_deref().unwrap_or("what is checked out");
+            let branch = shell_word(branch);
+            Some(format!("· {commits} on {branch}; to bring them into {into}: git merge {branch}"))
+        }
+        EventKind::Conflict { task, kind, files, others } => {
+            let with =
+                if others.is_empty() { "what landed meanwhile".to_owned() } else { few(others, NAMED) };
+            let (name, files) = (task.name(), few(files, NAMED));
+            yellow(match kind {
+                ConflictKind::Conflict => format!("~ {name} conflicts with {with} in {files}"),
+                ConflictKind::IntegrationFailure => {
+                    format!("~ {name} fails its gate together with {with}: {files}")
+                }
+            })
+        }
         EventKind::BranchChanged { branch } => dim(format!("· working on branch {branch}")),
         EventKind::Committed { task, commit, files } => {
             let short: String = commit.chars().take(10).collect();
@@ -172,6 +219,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         | EventKind::AttemptStarted { .. }
         | EventKind::Activity { .. }
         | EventKind::GateStarted { .. }
+        | EventKind::LandingStarted { .. }
         | EventKind::ReviewStarted { .. }
         | EventKind::GateFinished { .. }
         | EventKind::Progress { .. }

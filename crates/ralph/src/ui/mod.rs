@@ -25,7 +25,12 @@ pub fn display(json: bool, quiet: bool) -> Box<dyn Observer> {
     } else if is_live(json, quiet) {
         Box::new(terminal::Terminal::new())
     } else {
-        Box::new(|event: &RunEvent| lines::plain_line(event).into_iter().for_each(output::line))
+        let mut names = lines::WorkerNames::default();
+        Box::new(move |event: &RunEvent| {
+            if let Some(line) = lines::plain_line(event) {
+                output::line(names.name(event, line));
+            }
+        })
     }
 }
 

@@ -216,7 +216,11 @@ fn active(run: &ActiveRun, page: &mut Page) {
         ));
     }
     for attempt in &run.attempts {
-        page.add(format_args!("  {} {}", paint(CYAN, "▶"), current_attempt(attempt)));
+        let worker = match attempt.state {
+            Some(state) => format!("{} {state} · ", attempt.worker),
+            None => String::new(),
+        };
+        page.add(format_args!("  {} {worker}{}", paint(CYAN, "▶"), current_attempt(attempt)));
     }
     let request = match run.request {
         Some(RunRequest::Pause) if run.attempts.is_empty() => Some("paused; continue with `ralph resume`"),

@@ -1,5 +1,6 @@
 //! The live display of a run: what it does now, how far the plan is, and a line per finished attempt above.
 
+use std::collections::BTreeMap;
 use std::io::stdout;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,11 +19,14 @@ use super::{format, lines, style, table};
 use crate::output;
 
 const BAR: u64 = 24;
+/// Columns of a task's name where each of several workers has one line.
+const MANY: usize = 40;
 /// Events come faster than anybody reads.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
 pub struct Terminal {
     screen: Arc<Mutex<Screen>>,
+    names: lines::WorkerNames,
     /// Keeps typed keys from being echoed into the live lines.
     mode: Option<TerminalMode>,
     /// The thread that draws ends when this is dropped. None where it could not be started.
@@ -34,13 +38,40 @@ struct Screen {
     drawn_at: Instant,
     /// Off while a person is asked, and after the end.
     is_on: bool,
+    /// What each worker is at, by its name; a run by itself has one.
+    workers: BTreeMap<String, Present>,
+    /// Whether the run has several.
+    many: bool,
+    tasks: PlanCounts,
+    cost: Cost,
+    started: Instant,
+}
+
+/// What a worker is at.
+#[derive(Default)]
+struct Present {
     /// Task, attempt and model, and since when.
     current: Option<(String, Instant)>,
     doing: String,
     waits_until: Option<Timestamp>,
-    tasks: PlanCounts,
-    cost: Cost,
-    started: Instant,
+}
+
+impl Present {
+    fn set_doing(&mut self, text: impl Into<String>) {
+        self.doing = text.into();
+        self.waits_until = None;
+    }
+
+    /// What it does, and how long it will take where that is known.
+    fn doing(&self, room: usize) -> Option<String> {
+        if self.doing.is_empty() {
+            return None;
+        }
+        let left = self.waits_until.map(|until| until.since(crate::workspace::now()));
+        let left = left.map(|left| format!(" · {} left", format::duration(left)));
+        let doing = paint(DIM, table::cut(&one_line(&self.doing, 500), room));
+        Some(format!("{doing}{}", left.unwrap_or_default()))
+    }
 }
 
 impl Terminal {
@@ -49,9 +80,8 @@ impl Terminal {
             live: LiveLines::new(stdout()),
             drawn_at: Instant::now(),
             is_on: true,
-            current: None,
-            doing: String::new(),
-            waits_until: None,
+            workers: BTreeMap::new(),
+            many: false,
             tasks: PlanCounts::default(),
             cost: Cost::default(),
             started: Instant::now(),
@@ -64,7 +94,12 @@ impl Terminal {
             }
         };
         let ticker = thread::Builder::new().spawn(draw).ok().map(|_| alive);
-        Self { screen, mode: Some(TerminalMode::no_echo()), _ticker: ticker }
+        Self {
+            screen,
+            names: lines::WorkerNames::default(),
+            mode: Some(TerminalMode::no_echo()),
+            _ticker: ticker,
+        }
     }
 
     fn turn_off(&mut self) {
@@ -103,15 +138,23 @@ impl Screen {
     fn lines(&self) -> Vec<String> {
         let room = super::width().saturating_sub(4).max(10);
         let mut lines = Vec::new();
-        if let Some((current, since)) = &self.current {
+        for (name, present) in &self.workers {
+            let doing = present.doing(room);
+            let Some((current, since)) = &present.current else {
+                let name = if self.many { format!("{name} ") } else { String::new() };
+                lines.extend(doing.map(|doing| format!("  {name}{doing}")));
+                continue;
+            };
             let elapsed = since.elapsed();
-            lines.push(format!("{} {current} · {}", spinner(elapsed), format::elapsed(elapsed)));
-        }
-        if !self.doing.is_empty() {
-            let left = self.waits_until.map(|until| until.since(crate::workspace::now()));
-            let left = left.map(|left| format!(" · {} left", format::duration(left)));
-            let doing = paint(DIM, table::cut(&one_line(&self.doing, 500), room));
-            lines.push(format!("  {doing}{}", left.unwrap_or_default()));
+            let (spinner, time) = (spinner(elapsed), format::elapsed(elapsed));
+            if self.many {
+                // One line for each, so that all of them are seen.
+                let doing = doing.map(|doing| format!(" · {doing}")).unwrap_or_default();
+                lines.push(format!("{spinner} {name} {current} · {time}{doing}"));
+                continue;
+            }
+            lines.push(format!("{spinner} {current} · {time}"));
+            lines.extend(doing.map(|doing| format!("  {doing}")));
         }
         if self.tasks.total > 0 {
             let cost = format::total(&self.cost).map(|cost| format!(" {cost}")).unwrap_or_default();
@@ -122,40 +165,44 @@ impl Screen {
         lines
     }
 
-    fn set_doing(&mut self, text: impl Into<String>) {
-        self.doing = text.into();
-        self.waits_until = None;
-    }
-
     fn see(&mut self, event: &RunEvent) {
+        let many = self.many;
+        let present = self.workers.entry(event.worker.clone()).or_default();
         match &event.kind {
-            EventKind::RunStarted { tasks, .. } => self.tasks = *tasks,
+            EventKind::RunStarted { tasks, jobs, .. } => {
+                self.tasks = *tasks;
+                self.many = *jobs > 1;
+            }
             EventKind::AttemptStarted { task, attempt, choice, agent, learnings, notes, .. } => {
                 let who = format::agent_and_model(Some(agent), Some(&choice.model)).unwrap_or_default();
                 let shown = lines::learnings_shown(learnings.len(), " · ");
                 let noted = lines::notes_shown(notes.len(), " · ");
                 let facts = format!(" · attempt {attempt} · {who}{shown}{noted}");
                 let room = super::width().saturating_sub(table::shown(&facts) + 12).max(10);
+                let room = if many { room.min(MANY) } else { room };
                 let name = table::cut(&format!("{} {}", task.name(), task.title), room);
-                self.current = Some((format!("{}{}", paint(BOLD, name), paint(CYAN, facts)), Instant::now()));
-                self.set_doing("starting");
+                present.current =
+                    Some((format!("{}{}", paint(BOLD, name), paint(CYAN, facts)), Instant::now()));
+                present.set_doing("starting");
                 // The counts come after each attempt; meanwhile this task is not waiting.
                 self.tasks.moved(Status::Pending, Status::InProgress);
             }
-            EventKind::Activity { activity, .. } => self.set_doing(lines::activity(activity)),
-            EventKind::GateStarted { command, .. } => self.set_doing(format!("gate: {command}")),
+            EventKind::Activity { activity, .. } => present.set_doing(lines::activity(activity)),
+            EventKind::GateStarted { command, .. } => present.set_doing(format!("gate: {command}")),
+            EventKind::LandingStarted { .. } => present.set_doing("landing"),
+            EventKind::AttemptFinished(_) if many => *present = Present::default(),
             EventKind::ReviewStarted { agent, model, .. } => {
                 let who = format::agent_and_model(Some(agent), Some(model)).unwrap_or_default();
-                self.set_doing(format!("review by {who}"));
+                present.set_doing(format!("review by {who}"));
             }
             EventKind::Progress { tasks, cost } => (self.tasks, self.cost) = (*tasks, *cost),
             EventKind::Waiting { reason, until, .. } => {
-                self.current = None;
-                self.set_doing(format!("waiting for {reason}"));
-                self.waits_until = *until;
+                present.current = None;
+                present.set_doing(format!("waiting for {reason}"));
+                present.waits_until = *until;
             }
-            EventKind::Paused | EventKind::WaitOver => self.set_doing(""),
-            EventKind::Interrupted { .. } => self.set_doing("stopping"),
+            EventKind::Paused | EventKind::WaitOver => present.set_doing(""),
+            EventKind::Interrupted { .. } => present.set_doing("stopping"),
             _ => {}
         }
     }
@@ -164,6 +211,7 @@ impl Screen {
 impl Observer for Terminal {
     fn event(&mut self, event: &RunEvent) {
         lock(&self.screen).see(event);
+        let line = lines::line(event).map(|line| self.names.name(event, line));
         match event.kind {
             EventKind::Paused | EventKind::RunFinished { .. } => self.turn_off(),
             EventKind::Resumed => {
@@ -172,7 +220,7 @@ impl Observer for Terminal {
             }
             _ => {}
         }
-        match lines::line(event) {
+        match line {
             Some(line) => lock(&self.screen).print(&line),
             None => lock(&self.screen).draw(),
         }

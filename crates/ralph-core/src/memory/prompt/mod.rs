@@ -30,8 +30,8 @@ use crate::text::first_chars;
 pub use review::{ReviewPart, render_review};
 pub use room::{RenderedMemory, render_memory};
 pub use task::{
-    ExtraSection, FailureToFix, Template, TemplateError, failed_before, failure_to_fix, refused_changes,
-    render_task, users_notes,
+    ExtraSection, FailureToFix, LandingConflict, Template, TemplateError, failed_before, failure_to_fix,
+    landing_conflict, refused_changes, render_task, users_notes,
 };
 
 /// How much of a stack trace is shown at most, in characters.

@@ -163,6 +163,54 @@ pub fn users_notes<'t>(notes: impl IntoIterator<Item = &'t str>) -> String {
     }
 }
 
+/// How much of what an attempt or others changed is shown.
+const DIFF_CHARS: usize = 4000;
+
+/// Work that did not go together with what others landed, as the next attempt gets it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LandingConflict<'a> {
+    /// The gate failed on both together; else both changed the same lines.
+    pub is_by_gate: bool,
+    pub files: &'a [String],
+    /// The names of the tasks whose work it is.
+    pub others: &'a [String],
+    pub own_diff: &'a str,
+    pub landed_diff: &'a str,
+    /// Where the work of the attempt is kept.
+    pub kept_at: Option<&'a str>,
+}
+
+pub fn landing_conflict(conflict: &LandingConflict<'_>) -> ExtraSection {
+    let with = match conflict.others {
+        [] => "what landed meanwhile".to_owned(),
+        others => format!("the work of {}", inert_line(&others.join(", "))),
+    };
+    let what = match conflict.is_by_gate {
+        true => format!("but its gate failed together with {with}"),
+        false => format!("but it changed the same lines as {with}"),
+    };
+    let mut lines = vec![format!(
+        "The last attempt on this task was done, {what}. You start from a tree that has all of that. Do the task again so that \
+         both hold."
+    )];
+    if !conflict.files.is_empty() {
+        lines.push(format!(
+            "- **Files:** {}",
+            inert_line(&cut_words(&conflict.files.join(", "), VALUE_CHARS))
+        ));
+    }
+    if let Some(kept) = conflict.kept_at {
+        lines.push(format!("- **Your earlier work:** `git show {}`", inert_line(kept)));
+    }
+    for (label, text) in [("What landed", conflict.landed_diff), ("What you had changed", conflict.own_diff)]
+    {
+        if !text.trim().is_empty() {
+            fenced_start(&mut lines, label, text, DIFF_CHARS);
+        }
+    }
+    ExtraSection { title: "Conflict to Resolve".into(), text: lines.join("\n") }
+}
+
 /// How many tests that failed before are named.
 const TESTS: usize = 30;
 

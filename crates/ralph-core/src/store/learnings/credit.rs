@@ -11,7 +11,7 @@ use super::{find, index};
 use crate::memory::recall::duplicates::{WordSet, probe_tokens};
 use crate::memory::recall::upkeep::Merge;
 use crate::memory::recall::upkeep::{Tally, base_rate, kind_of_attempt};
-use crate::model::{ErrorType, Learning, LearningId, NewLearning, Outcome, Source, TaskId, Timestamp};
+use crate::model::{FailureClass, Learning, LearningId, NewLearning, Outcome, Source, TaskId, Timestamp};
 use crate::store::sql::{Changes, Json, Statements, bind};
 use crate::store::{Capture, Random, Result};
 
@@ -26,7 +26,11 @@ pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()>
     let expected = base_rate(counted_before, Tally { attempts, done: successes });
     let done = attempt.outcome == Outcome::Done;
     // That Ralph died says nothing about what the agent was told, and a parent's own gate asked no agent.
-    let lost = attempt.error_type == Some(ErrorType::Lost);
+    // Neither does what others landed meanwhile.
+    let lost = attempt
+        .error_type
+        .as_ref()
+        .is_some_and(|error| matches!(error.class(), FailureClass::Lost | FailureClass::Landing));
     let judges = attempt.counted && !capture.own_work && !lost;
     for (place, id) in attempt.learnings_shown.iter().enumerate() {
         let noted = tx.changed(

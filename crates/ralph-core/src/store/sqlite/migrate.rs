@@ -13,7 +13,7 @@ use crate::store::sql::Statements;
 use crate::store::{Result, StoreError, sources, status};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
-pub(in crate::store) const STEPS: [&str; 27] = [
+pub(in crate::store) const STEPS: [&str; 28] = [
     include_str!("../../../migrations/sqlite/0001_v1.sql"),
     include_str!("../../../migrations/sqlite/0002_plan.sql"),
     include_str!("../../../migrations/sqlite/0003_attempts.sql"),
@@ -41,6 +41,7 @@ pub(in crate::store) const STEPS: [&str; 27] = [
     include_str!("../../../migrations/sqlite/0025_protected.sql"),
     include_str!("../../../migrations/sqlite/0026_notes.sql"),
     include_str!("../../../migrations/sqlite/0027_kept_contents.sql"),
+    include_str!("../../../migrations/sqlite/0028_workers.sql"),
 ];
 
 pub(super) const KNOWN: u32 = STEPS.len() as u32;

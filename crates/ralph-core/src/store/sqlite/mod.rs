@@ -246,11 +246,26 @@ impl Store {
     /// Runs many small queries as one: they see the same state, and the file is locked once.
     pub(super) fn read_once<T>(&self, queries: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.read(|conn| {
+            if !conn.is_autocommit() {
+                // Within [`Self::snapshot`].
+                return queries(conn);
+            }
             let tx = conn.unchecked_transaction()?;
             let value = queries(&tx)?;
             tx.commit()?;
             Result::Ok(value)
         })
+    }
+
+    /// All that is read within sees the same state. Nothing can be written meanwhile.
+    pub fn snapshot<T, E: From<StoreError>>(
+        &self,
+        read: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let tx = self.conn().unchecked_transaction().map_err(|error| explain(&self.path, error))?;
+        let value = read()?;
+        tx.commit().map_err(|error| explain(&self.path, error))?;
+        Ok(value)
     }
 
     /// Runs one write transaction; nothing of it stays if it fails.

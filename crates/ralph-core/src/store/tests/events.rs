@@ -137,6 +137,8 @@ fn what_a_run_prints_is_needed_until_it_ends() {
         settings: "{}".into(),
         output: Some(".ralph/logs/run-r-9.log".into()),
         expires_at: NOW,
+        jobs: 1,
+        branch: None,
     };
     f.store.start_run(&run, &mut event("r-9", 1)).unwrap();
     assert_eq!(f.store.needed_logs().unwrap(), [".ralph/logs/run-r-9.log"]);

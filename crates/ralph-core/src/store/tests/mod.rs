@@ -3,6 +3,7 @@
 mod capture;
 mod claims;
 mod completion;
+mod decisions;
 mod events;
 mod files;
 mod learnings;
@@ -82,6 +83,8 @@ impl Fixture {
             settings: "{}".into(),
             output: None,
             expires_at: NOW,
+            jobs: 1,
+            branch: None,
         };
         self.store.start_run(&run, &mut event(id, 1)).unwrap();
     }
@@ -113,6 +116,7 @@ fn owner() -> Owner {
 fn request(purpose: Purpose, run: &str, token: Token) -> ClaimRequest {
     ClaimRequest {
         purpose,
+        later: Vec::new(),
         scope: Scope::All,
         run_id: RunId::from_stored(run),
         worker: "w1".into(),
@@ -120,6 +124,7 @@ fn request(purpose: Purpose, run: &str, token: Token) -> ClaimRequest {
         token,
         now: NOW,
         expires_at: NOW.plus(Duration::from_secs(60)),
+        limit: None,
     }
 }
 

@@ -31,6 +31,22 @@ fn check(table: &str, key: &[&str], required: &[&str], optional: &[&str]) {
     }
 }
 
+/// A table that belongs to tasks and is forgotten here would not come back with a deleted task.
+#[test]
+fn undo_knows_every_table_that_belongs_to_tasks() {
+    use crate::store::undo::rows::{NOT_NOTED, TABLES};
+    let f = Fixture::new();
+    let sql = "SELECT DISTINCT t.name FROM sqlite_master t, pragma_foreign_key_list(t.name) k
+         WHERE t.type = 'table' AND k.\"table\" = 'tasks'";
+    let mut statement = f.store.conn().prepare(sql).unwrap();
+    let of_tasks: Vec<String> =
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let known = |name: &str| TABLES.iter().any(|table| table.name == name) || NOT_NOTED.contains(&name);
+    let unknown: Vec<_> = of_tasks.iter().filter(|name| !known(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    assert!(of_tasks.len() > 20, "{of_tasks:?}");
+}
+
 #[test]
 fn sch_02_the_columns_of_iteration_outcomes() {
     check(

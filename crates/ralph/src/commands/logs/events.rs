@@ -133,11 +133,12 @@ pub struct Story {
     day: String,
     /// Attempts so far that count against no task; the end of a run names only the others.
     uncounted: u64,
+    names: lines::WorkerNames,
 }
 
 impl Story {
     pub fn new(width: usize) -> Self {
-        Self { width, day: String::new(), uncounted: 0 }
+        Self { width, day: String::new(), uncounted: 0, names: lines::WorkerNames::default() }
     }
 
     pub fn line(&mut self, event: &StoredEvent) -> String {
@@ -176,7 +177,8 @@ impl Story {
             EventKind::WaitOver => return Some("resumed".to_owned()),
             _ => {}
         }
-        lines::plain_line(&read)
+        let line = lines::plain_line(&read)?;
+        Some(self.names.name(&read, line))
     }
 }
 

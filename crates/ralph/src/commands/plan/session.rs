@@ -349,7 +349,7 @@ fn run_gates(
             // What the task is to write is missing now.
             task_texts: vec![task.title.clone(), task.description.clone(), task.files.join("\n")],
         };
-        let ran = gate::run(&gate, None, interrupt, &mut |_| {}).map_err(CommandError::environment)?;
+        let ran = gate::run(&gate, None, interrupt, &mut |_| false).map_err(CommandError::environment)?;
         let now = match ran {
             GateResult::Interrupted => return Err(CommandError::interrupted()),
             GateResult::NotStarted(why) => GateNow::Broken(why),

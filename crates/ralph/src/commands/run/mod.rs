@@ -4,6 +4,7 @@ mod agents;
 mod detach;
 mod scope;
 mod settings;
+mod worker;
 
 use std::env;
 use std::ffi::OsString;
@@ -16,13 +17,17 @@ pub use agents::{
 };
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
-use ralph_core::engine::{Attendant, Engine, NoAttendant, RunSettings, Summary};
+use ralph_core::engine::{Attendant, Engine, Jobs, NoAttendant, Role, RunSettings, Summary};
 use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
+use ralph_core::git::Git;
 use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownName};
 use ralph_core::text::few;
-pub use settings::{agents_md, apply_flags, gate_limits, log_limits, policy, recovery_of, run_settings};
+pub use settings::{
+    agents_md, apply_flags, gate_limits, log_limits, policy, recovery_of, run_settings, trees_dir,
+};
+pub use worker::run as run_worker;
 
 use crate::command_error::{self, CommandError, CommandResult};
 use crate::notify::Notifications;
@@ -34,6 +39,10 @@ use crate::workspace::{Workspace, random};
 use crate::{interrupts, output, tui};
 
 const NAMED: usize = 20;
+/// Workers of one run.
+const MOST_JOBS: u32 = 64;
+/// The worker of events that the supervisor of several workers tells.
+const SUPERVISOR: &str = "supervisor";
 
 /// Run agents over the plan, one fresh session per attempt, until every task is done.
 ///
@@ -64,6 +73,9 @@ pub struct Args {
     /// Value of a done task in dollars; `adaptive` blocks a task rather than spend more on it.
     #[arg(long, value_name = "USD", value_parser = positive, allow_negative_numbers = true)]
     value_usd: Option<f64>,
+    /// Work on this many tasks at once, each in a working tree of its own.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_JOBS)))]
+    jobs: Option<u32>,
     /// Stop after this many attempts.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -193,6 +205,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut run_settings = run_settings(&settings, scope, args);
     (run_settings.recovery, run_settings.recovery_by_spec) = settings::recovery_of(&settings, &workspace)?;
     refuse_ungated(&workspace, &settings, &run_settings)?;
+    let role = role_of(&workspace, &mut run_settings)?;
     run_settings.notices = notices;
     if args.dry_run {
         return scope::dry_run(&workspace, &run_settings, crew.agent(), args);
@@ -210,7 +223,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     scope::give_go_ahead(&mut workspace, args)?;
     let (display, is_live) = (ui::display(args.json, args.quiet), ui::is_live(args.json, args.quiet));
     let mut observer = Notifications::new(&settings, &workspace.project, display, is_live);
-    let seat = Seat { attended: !args.no_input && !args.json && !args.quiet, output };
+    let seat = Seat { attended: !args.no_input && !args.json && !args.quiet, output, role };
     let ended = execute(&mut workspace, &crew, &run_settings, &settings, &mut observer, &seat);
     observer.close_display();
     let result = ended.map(|summary| conclude(&workspace, &summary, args));
@@ -226,6 +239,33 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     observer.finish();
     result
+}
+
+/// Whether this process makes the attempts itself or starts workers, which needs git.
+fn role_of(workspace: &Workspace, run: &mut RunSettings) -> Result<Role, CommandError> {
+    if !run.is_isolated() {
+        return Ok(Role::Alone);
+    }
+    let root = workspace.project.root();
+    if Git::discover(root).is_none() {
+        let what = if run.jobs > 1 { "several workers" } else { "[run] isolate = true" };
+        return Err(CommandError::usage(format_args!(
+            "{what} need a git repository: each task gets a working tree of its own"
+        ))
+        .hint("run `git init` and commit the project, or use `ralph run -j 1`"));
+    }
+    if run.jobs > MOST_JOBS {
+        let message = format!("[run] jobs is {}, but a run may have {MOST_JOBS} workers at most", run.jobs);
+        return Err(CommandError::usage(message).hint("ralph config set run.jobs 4"));
+    }
+    run.worktrees.dir = trees_dir(run.worktrees.dir.to_str(), root)?;
+    let program = env::current_exe().map_err(|error| {
+        CommandError::environment(format_args!("cannot find the program of the workers: {error}"))
+    })?;
+    let mut command: Vec<OsString> = vec![program.into(), "--worker".into()];
+    command.extend(env::args_os().skip(1));
+    let config = Settings::read(&workspace.project.config())?;
+    Ok(Role::Supervisor(Jobs { count: run.jobs, command, config }))
 }
 
 /// Where gates are required, refuses tasks that have none.
@@ -262,12 +302,19 @@ pub fn stranger(agent: &Agent, model: &str) -> Option<String> {
 }
 
 /// Where a run has its place.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Seat {
     /// Whether a person may be asked, if there is a terminal.
     pub attended: bool,
     /// Where it prints, where nobody looks on.
     pub output: Option<String>,
+    pub role: Role,
+}
+
+impl Default for Seat {
+    fn default() -> Self {
+        Self { attended: false, output: None, role: Role::Alone }
+    }
 }
 
 /// Runs the engine in this process.
@@ -288,7 +335,12 @@ pub fn execute(
         None => &mut nobody,
     };
     let project = workspace.project.clone();
+    let worker = match seat.role {
+        Role::Supervisor(_) => SUPERVISOR,
+        Role::Alone | Role::Worker(..) => ralph_core::event::WORKER,
+    };
     let mut engine = Engine {
+        role: seat.role.clone(),
         work_tree: project.root(),
         project: &project,
         store: &mut workspace.store,
@@ -305,7 +357,7 @@ pub fn execute(
         attendant,
         interrupt,
         guard_command: guard_command(run_settings.grace),
-        worker: ralph_core::event::WORKER,
+        worker,
         output: seat.output.clone(),
     };
     Ok(engine.run()?)

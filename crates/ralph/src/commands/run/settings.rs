@@ -1,11 +1,14 @@
 //! From the user's settings and flags to the engine's.
 
 use std::collections::HashMap;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ralph_core::decide::{Budgets, Policy};
 use ralph_core::engine::{
-    BreakerSettings, GateSettings, GitSettings, RecoverySettings, ReviewSettings, RunSettings,
+    BreakerSettings, GateSettings, GitSettings, RecoverySettings, ReviewSettings, RunSettings, TreeSettings,
+    project_dir,
 };
 use ralph_core::hooks::Hooks;
 use ralph_core::logs;
@@ -27,6 +30,7 @@ pub fn apply_flags(settings: &mut Settings, args: &Args) {
     run.fallback.set_flag((!args.fallback.is_empty()).then(|| args.fallback.clone()));
     run.strategy.set_flag(args.strategy);
     run.value_usd.set_flag(args.value_usd);
+    run.jobs.set_flag(args.jobs.map(Count));
     run.limit.set_flag(limit.map(|n| Some(Count(n))));
     run.max_cost_usd.set_flag(args.max_cost.map(Some));
     run.max_cost_usd_per_task.set_flag(args.max_task_cost.map(Some));
@@ -94,6 +98,13 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
             commit_timeout: gate_timeout,
             query_timeout: (*settings.git.query_timeout).max(Duration::from_secs(1)),
         },
+        jobs: run.jobs.0,
+        isolate: *run.isolate,
+        worktrees: TreeSettings {
+            dir: settings.worktree.dir.as_ref().map(PathBuf::from).unwrap_or_default(),
+            copy: settings.worktree.copy.value.clone(),
+            setup: settings.worktree.setup.value.clone(),
+        },
         gate: GateSettings {
             enabled: !args.no_gate,
             default: gate.default.value.clone(),
@@ -132,6 +143,23 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
         },
         lease: RunSettings::default().lease,
     }
+}
+
+/// The directory of a project's working trees. A relative one in the settings is below the project's root.
+pub fn trees_dir(set: Option<&str>, root: &Path) -> Result<PathBuf, CommandError> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let all = match set.filter(|dir| !dir.is_empty()) {
+        Some(dir) => root.join(dir),
+        None => {
+            let state = state.or_else(|| Some(env::home_dir()?.join(".local/state")));
+            let state = state.ok_or_else(|| {
+                CommandError::environment("no place for the working trees of workers: no home directory")
+                    .hint("set [worktree] dir, HOME or XDG_STATE_HOME")
+            })?;
+            state.join("ralph/worktrees")
+        }
+    };
+    Ok(project_dir(&all, &root.canonicalize().unwrap_or_else(|_| root.to_owned())))
 }
 
 pub fn log_limits(settings: &Settings) -> logs::Limits {

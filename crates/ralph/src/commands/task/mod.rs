@@ -308,7 +308,7 @@ fn run_gates(workspace: &Workspace, task: &Task) -> Result<Verification, Command
             task_texts: gate::task_texts(task),
         };
         output::note(format_args!("running the gate: {command}"));
-        let result = gate::run(&gate, None, &interrupt, &mut |_| {})
+        let result = gate::run(&gate, None, &interrupt, &mut |_| false)
             .map_err(|e| CommandError::environment(e.to_string()))?;
         match result {
             GateResult::Ran(record) => {

@@ -167,3 +167,19 @@ fn att_02_att_08_a_retry_reads_the_report_and_the_suggestion_of_the_failure_befo
         assert!(second.contains(part), "{part}\n---\n{second}");
     }
 }
+
+#[test]
+fn claude_works_in_a_working_tree_of_ralphs_own() {
+    let project = crate::jobs::project("true");
+    let stage = Stage::of(project, move |request| match request.ordinal {
+        1 => bash("echo 'it parses' > parser.txt"),
+        _ => done(request),
+    })
+    .run_setting("isolate = true")
+    .verify("grep -q 'it parses' parser.txt");
+    stage.run(0);
+    assert_eq!(stage.tries(), ["done counted #1"]);
+    assert!(!stage.project.path("parser.txt").exists());
+    let branch = crate::jobs::branch(&stage.project);
+    assert_eq!(stage.project.git(&["show", &format!("{branch}:parser.txt")]), "it parses\n");
+}

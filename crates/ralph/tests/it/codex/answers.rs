@@ -136,3 +136,19 @@ fn codex_without_models_chooses_its_own() {
     let asked = &stage.model.requests()[0]["model"];
     assert!(asked.as_str().unwrap().starts_with("gpt-"), "{asked}");
 }
+
+#[test]
+fn codex_works_in_a_working_tree_of_ralphs_own() {
+    let project = crate::jobs::project("true");
+    let stage = Stage::with(&CODEX, project, move |request| match request.ordinal {
+        1 => patch(&["*** Add File: parser.txt", "+it parses"]),
+        _ => done(request),
+    })
+    .run_setting("isolate = true")
+    .verify("grep -q 'it parses' parser.txt");
+    stage.run(0);
+    assert_eq!(stage.tries(), ["done counted #1"]);
+    assert!(!stage.project.path("parser.txt").exists());
+    let branch = crate::jobs::branch(&stage.project);
+    assert_eq!(stage.project.git(&["show", &format!("{branch}:parser.txt")]), "it parses\n");
+}

@@ -38,6 +38,9 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 ungated: Vec::new(),
                 gates_off: false,
                 already_green: Vec::new(),
+                asked: Default::default(),
+                jobs: 1,
+                branch: None,
             },
         ),
         stored(

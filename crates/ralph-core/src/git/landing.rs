@@ -1,0 +1,407 @@
+//! Landing: an attempt's commit is combined with the tip of the run's branch without any checkout, and the branch is moved to
+//! exactly the commit that was tested, unless somebody else moved it meanwhile.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::call::zero_separated;
+use super::paths::display_path;
+use super::{Git, GitError};
+use crate::files::{Limit, Links, Lock, create_anew, read_text};
+
+/// A conflict names no more files than this.
+const MOST_FILES: usize = 50;
+/// A file in git's directory of a checkout that is about to follow its branch.
+const FOLLOW: &str = "ralph-follow";
+/// Characters of a difference that an agent is shown.
+const DIFF_CHARS: usize = 6000;
+
+/// What comes of combining work with the tip of a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Combined {
+    /// A commit whose first parent is the tip.
+    Commit {
+        commit: String,
+        /// Whether its files are those of the work: nobody else changed anything since it began.
+        is_as_tested: bool,
+    },
+    /// Both changed these files, and git cannot tell how they go together.
+    Conflict(Vec<String>),
+}
+
+/// What an attempt brings: a commit, and the tip that it began from.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'w> {
+    pub base: &'w str,
+    pub commit: &'w str,
+    /// Whether Ralph made that commit: then it may be made again on another parent. Commits of agents stay.
+    pub is_ralphs: bool,
+    /// The message of a commit that brings several together.
+    pub message: &'w str,
+}
+
+/// Why a checkout of the branch cannot follow it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Follows {
+    Yes,
+    /// A person has uncommitted changes in it, or is in the middle of something.
+    No(String),
+}
+
+impl Git {
+    /// Combines work with the tip of the branch that it is to land on.
+    pub fn combine(&self, work: Work<'_>, tip: &str) -> Result<Combined, GitError> {
+        let repository = self.repository()?;
+        let range = format!("{tip}..{}", work.commit);
+        let count = repository.query(&["rev-list", "--count", &range]).line()?;
+        let is_single = count == "1";
+        let follows = self.is_in(tip, work.commit)?;
+        let base = repository.tree_of(work.base)?;
+        let of_work = self.without_own_files(work)?;
+        let tree = match follows {
+            true => of_work.clone(),
+            false => {
+                // What is Ralph's own was taken out of the tree, so the tree is what is combined.
+                let parents = [work.base.to_owned()];
+                let cleaned = match repository.tree_of(work.commit)?.as_ref() == Some(&of_work) {
+                    true => work.commit.to_owned(),
+                    false => repository.commit_tree(&of_work, &parents, "combined")?,
+                };
+                let words =
+                    ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", tip, &cleaned];
+                let output = repository.change(&words).output()?;
+                let mut pieces = zero_separated(&output.stdout);
+                let tree = String::from_utf8_lossy(pieces.next().unwrap_or_default()).trim().to_owned();
+                match output.code {
+                    Some(0) => tree,
+                    Some(1) => {
+                        let files = pieces.filter(|path| !path.is_empty()).take(MOST_FILES);
+                        return Ok(Combined::Conflict(files.map(display_path).collect()));
+                    }
+                    _ => return Err(output.refused("merge-tree")),
+                }
+            }
+        };
+        let is_as_tested = follows || base == repository.tree_of(tip)? && tree == of_work;
+        // The work itself, where the branch has not moved and it is one commit.
+        if follows && is_single && repository.tree_of(work.commit)?.as_ref() == Some(&tree) {
+            return Ok(Combined::Commit { commit: work.commit.to_owned(), is_as_tested });
+        }
+        let commit = match is_single && work.is_ralphs {
+            true => self.commit_again(work.commit, &tree, tip)?,
+            false => self.commit_signed(&tree, &[tip, work.commit], work.message, Vec::new())?,
+        };
+        Ok(Combined::Commit { commit, is_as_tested })
+    }
+
+    /// The tree of the work, with Ralph's own files as they were before it.
+    fn without_own_files(&self, work: Work<'_>) -> Result<String, GitError> {
+        let repository = self.repository()?;
+        let tree = repository.tree_of(work.commit)?.unwrap_or_default();
+        let changed = repository.differences(Some(work.base), Some(work.commit))?;
+        let is_own = |path: &&Vec<u8>| path.starts_with(&self.prefix) && self.own_path(path).is_none();
+        let own: Vec<_> = changed.iter().filter(is_own).collect();
+        if own.is_empty() {
+            return Ok(tree);
+        }
+        let before = super::index::Index::of_tree(repository, Some(work.base))?;
+        let entries = before.entries(|path| own.iter().any(|own| own.as_slice() == path))?;
+        let index = super::index::Index::of_tree(repository, Some(work.commit))?;
+        index.remove(own.iter().copied())?;
+        index.set(entries.iter().flat_map(|(path, all)| all.iter().map(move |entry| (path, entry))))?;
+        index.write_tree()
+    }
+
+    /// The same commit, by the same author, with other files and another parent.
+    fn commit_again(&self, commit: &str, tree: &str, parent: &str) -> Result<String, GitError> {
+        let words = ["log", "-1", "-z", "--no-show-signature", "--format=%an%x00%ae%x00%aI%x00%B", commit];
+        let out = self.repository()?.query(&words).run()?;
+        let out = String::from_utf8_lossy(&out).into_owned();
+        let mut fields = out.splitn(4, '\0');
+        let mut next = || fields.next().unwrap_or_default().to_owned();
+        let (name, email, date) = (next(), next(), next());
+        let message = next();
+        let message = message.trim_end_matches('\0');
+        let author = vec![("GIT_AUTHOR_NAME", name), ("GIT_AUTHOR_EMAIL", email), ("GIT_AUTHOR_DATE", date)];
+        self.commit_signed(tree, &[parent], message, author)
+    }
+
+    fn commit_signed(
+        &self,
+        tree: &str,
+        parents: &[&str],
+        message: &str,
+        author: Vec<(&str, String)>,
+    ) -> Result<String, GitError> {
+        let repository = self.repository()?;
+        let mut call = repository.change(&["commit-tree", tree]);
+        for parent in parents {
+            call = call.args(&["-p", parent]);
+        }
+        let signs = repository.query(&["config", "--type=bool", "--get", "commit.gpgSign"]).output()?;
+        if signs.stdout.starts_with(b"true") {
+            call = call.arg("-S");
+        }
+        for (name, value) in author {
+            call = call.env(name, value);
+        }
+        call.input(message).line()
+    }
+
+    /// Moves a branch from one commit to another. `false` where it is not at the first any more.
+    pub fn advance(&self, branch: &str, old: &str, new: &str) -> Result<bool, GitError> {
+        let repository = self.repository()?;
+        let reference = format!("refs/heads/{branch}");
+        let mut attempts = 0;
+        loop {
+            let words = ["update-ref", "-m", "ralph: land", &reference, new, old];
+            let output = repository.change(&words).output()?;
+            if output.success() {
+                return Ok(true);
+            }
+            if repository.commit_at(&reference)?.as_deref() != Some(old) {
+                return Ok(false);
+            }
+            // Somebody holds the reference's lock.
+            attempts += 1;
+            if attempts >= 50 {
+                return Err(output.refused("update-ref"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The lock that whoever moves the run's branch holds; none while somebody else has it. It is free when its holder dies.
+    pub fn landing_lock(&self) -> Result<Option<Lock>, GitError> {
+        let path = self.common_dir().join("ralph-landing");
+        match Lock::within(&path, Duration::ZERO) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(GitError::file(&path, error)),
+        }
+    }
+
+    /// The working trees where a branch is checked out.
+    pub fn checkouts_of(&self, branch: &str) -> Result<Vec<PathBuf>, GitError> {
+        let full = format!("refs/heads/{branch}");
+        let trees = self.trees()?.into_iter();
+        let here = trees.filter(|tree| !tree.is_gone && tree.branch.as_deref() == Some(&full));
+        Ok(here.map(|tree| tree.path).collect())
+    }
+
+    /// Whether this checkout can follow its branch from one commit to another: nothing in it is changed but Ralph's own
+    /// files, and nothing untracked is in the way. Nothing is touched.
+    pub fn can_follow(&self, old: &str, new: &str) -> Result<Follows, GitError> {
+        let repository = self.repository()?;
+        if let Some(unfinished) = self.unfinished()? {
+            return Ok(Follows::No(format!("{unfinished} is in progress")));
+        }
+        let _ = repository.change(&["update-index", "-q", "--refresh"]).output()?;
+        let out = repository.query(&["diff-index", "--name-only", "-z", old]).run()?;
+        let is_own = |path: &&[u8]| path.starts_with(&self.prefix) && self.own_path(path).is_none();
+        let changed: Vec<String> =
+            zero_separated(&out).filter(|path| !path.is_empty() && !is_own(path)).map(display_path).collect();
+        if !changed.is_empty() {
+            return Ok(Follows::No(format!("it has uncommitted changes: {}", crate::text::few(&changed, 5))));
+        }
+        let output = repository.change(&["read-tree", "-n", "-m", "-u", old, new]).output()?;
+        Ok(match output.success() {
+            true => Follows::Yes,
+            false => Follows::No(crate::text::one_line(&output.error_text(), 200)),
+        })
+    }
+
+    /// Brings the files and the index of this checkout from one commit to another; git changes nothing that a person
+    /// changed.
+    pub fn follow(&self, old: &str, new: &str) -> Result<(), GitError> {
+        self.repository()?.change(&["read-tree", "-m", "-u", old, new]).without_hooks().run().map(drop)
+    }
+
+    /// Notes that this checkout is about to follow its branch, so that it does even if Ralph is killed in between.
+    pub fn note_follow(&self, old: &str, new: &str) -> Result<(), GitError> {
+        let path = self.repository()?.git_dir.join(FOLLOW);
+        let write = || create_anew(&path)?.write_all(format!("{old} {new}").as_bytes());
+        write().map_err(|error| GitError::file(&path, error))
+    }
+
+    /// Brings this checkout to where its branch was moved to, if that was noted and is so. Git changes nothing that a person
+    /// changed.
+    pub fn finish_follow(&self) -> Result<(), GitError> {
+        let repository = self.repository()?;
+        let path = repository.git_dir.join(FOLLOW);
+        let Ok(text) = read_text(&path, Links::Follow, Limit::TEXT) else { return Ok(()) };
+        let followed = match text.split_once(' ') {
+            Some((old, new)) if repository.commit_at("HEAD")?.as_deref() == Some(new) => {
+                self.follow(old, new)
+            }
+            _ => Ok(()),
+        };
+        let _ = std::fs::remove_file(&path);
+        followed
+    }
+
+    /// Two commits brought together on no branch; none where they conflict.
+    pub fn merged(&self, one: &str, other: &str, message: &str) -> Result<Option<String>, GitError> {
+        let words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", one, other];
+        let output = self.repository()?.change(&words).output()?;
+        let tree = zero_separated(&output.stdout).next().unwrap_or_default();
+        let tree = String::from_utf8_lossy(tree).trim().to_owned();
+        match output.code {
+            Some(0) => self.commit_signed(&tree, &[one, other], message, Vec::new()).map(Some),
+            Some(1) => Ok(None),
+            _ => Err(output.refused("merge-tree")),
+        }
+    }
+
+    /// The files that both of two commits changed since a third; all that one of them changed where there is none.
+    pub fn changed_by_both(&self, base: &str, one: &str, other: &str) -> Result<Vec<String>, GitError> {
+        let repository = self.repository()?;
+        let one = repository.differences(Some(base), Some(one))?;
+        let other = repository.differences(Some(base), Some(other))?;
+        let both: Vec<String> =
+            one.intersection(&other).take(MOST_FILES).map(|path| display_path(path)).collect();
+        Ok(match both.is_empty() {
+            true => other.iter().take(MOST_FILES).map(|path| display_path(path)).collect(),
+            false => both,
+        })
+    }
+
+    /// What two commits differ in at some paths, for an agent to read: bounded.
+    pub fn difference_between(&self, from: &str, to: &str, files: &[String]) -> Result<String, GitError> {
+        let words = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", from, to, "--"];
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let out = self.repository()?.query(&words).args(&files).literal_paths().run()?;
+        let text = String::from_utf8_lossy(&out).into_owned();
+        let text: String = text.chars().take(DIFF_CHARS).collect();
+        Ok(crate::text::mask_secrets(&text).into_owned())
+    }
+
+    /// The commits between two that touch some files, newest first.
+    pub fn commits_touching(&self, from: &str, to: &str, files: &[String]) -> Result<Vec<String>, GitError> {
+        let range = format!("{from}..{to}");
+        let words = ["rev-list", "--max-count=100", &range, "--"];
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let out = self.repository()?.query(&words).args(&files).literal_paths().run()?;
+        Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::testing::Repo;
+
+    /// A commit on top of a base, on no branch.
+    fn work_on(repo: &Repo, base: &str, file: &str, text: &str) -> String {
+        repo.git(&["checkout", "-q", "--detach", base]);
+        repo.write(file, text);
+        repo.commit_all(&format!("write {file}"));
+        let made = repo.head();
+        repo.git(&["checkout", "-q", "main"]);
+        made
+    }
+
+    fn land(repo: &Repo, base: &str, commit: &str) -> Combined {
+        let git = repo.open();
+        let tip = git.tip("main").unwrap().unwrap();
+        let work = Work { base, commit, is_ralphs: true, message: "both" };
+        let combined = git.combine(work, &tip).unwrap();
+        if let Combined::Commit { commit, .. } = &combined {
+            assert!(git.advance("main", &tip, commit).unwrap());
+            git.follow(&tip, commit).unwrap();
+        }
+        combined
+    }
+
+    #[test]
+    fn work_on_an_unmoved_branch_lands_as_it_is_and_later_work_is_combined() {
+        let repo = Repo::with_first_commit();
+        let base = repo.head();
+        let (one, two) = (work_on(&repo, &base, "one.txt", "1\n"), work_on(&repo, &base, "two.txt", "2\n"));
+        assert_eq!(land(&repo, &base, &one), Combined::Commit { commit: one.clone(), is_as_tested: true });
+        let Combined::Commit { commit, is_as_tested } = land(&repo, &base, &two) else { panic!() };
+        assert!(!is_as_tested);
+        assert_eq!(repo.head(), commit);
+        // One commit each, in a row.
+        assert_eq!(repo.git(&["log", "--format=%s"]), "write two.txt\nwrite one.txt\nfirst\n");
+        assert_eq!((repo.read("one.txt"), repo.read("two.txt")), ("1\n".into(), "2\n".into()));
+        assert_eq!(repo.status(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_conflict_names_its_files_and_moves_nothing() {
+        let repo = Repo::with_first_commit();
+        let base = repo.head();
+        let (one, two) = (work_on(&repo, &base, "a.txt", "1\n"), work_on(&repo, &base, "a.txt", "2\n"));
+        land(&repo, &base, &one);
+        assert_eq!(land(&repo, &base, &two), Combined::Conflict(vec!["a.txt".into()]));
+        assert_eq!(repo.head(), one);
+        let git = repo.open();
+        assert!(git.difference_between(&base, &two, &["a.txt".into()]).unwrap().contains("+2"));
+        assert_eq!(git.commits_touching(&base, &one, &["a.txt".into()]).unwrap(), std::slice::from_ref(&one));
+        assert!(!git.advance("main", &base, &two).unwrap());
+    }
+
+    #[test]
+    fn several_commits_are_brought_together_by_one_and_all_stay_reachable() {
+        let repo = Repo::with_first_commit();
+        let base = repo.head();
+        let one = work_on(&repo, &base, "one.txt", "1\n");
+        let two = work_on(&repo, &one, "two.txt", "2\n");
+        let Combined::Commit { commit, is_as_tested } = land(&repo, &base, &two) else { panic!() };
+        assert!(is_as_tested && commit != two);
+        let git = repo.open();
+        assert!(git.is_in(&one, &commit).unwrap() && git.is_in(&two, &commit).unwrap());
+        assert_eq!(repo.git(&["log", "--first-parent", "--format=%s"]), "both\nfirst\n");
+    }
+
+    #[test]
+    fn a_commit_of_an_agents_own_stays_reachable() {
+        let repo = Repo::with_first_commit();
+        let base = repo.head();
+        let (one, two) = (work_on(&repo, &base, "one.txt", "1\n"), work_on(&repo, &base, "two.txt", "2\n"));
+        land(&repo, &base, &one);
+        let git = repo.open();
+        let work = Work { base: &base, commit: &two, is_ralphs: false, message: "both" };
+        let Combined::Commit { commit, .. } = git.combine(work, &one).unwrap() else { panic!() };
+        assert!(git.is_in(&two, &commit).unwrap() && git.is_in(&one, &commit).unwrap());
+    }
+
+    #[test]
+    fn ralphs_own_files_never_land() {
+        let repo = Repo::with_first_commit();
+        repo.write("AGENTS.md", "before\n");
+        repo.commit_all("agents");
+        let base = repo.head();
+        repo.git(&["checkout", "-q", "--detach", &base]);
+        repo.write("AGENTS.md", "an agent's\n");
+        repo.write("new.txt", "x\n");
+        repo.commit_all("both");
+        let made = repo.head();
+        repo.git(&["checkout", "-q", "main"]);
+        let git = repo.open().without(vec!["AGENTS.md".into()]);
+        let work = Work { base: &base, commit: &made, is_ralphs: true, message: "m" };
+        let Combined::Commit { commit, .. } = git.combine(work, &base).unwrap() else { panic!() };
+        assert_eq!(repo.git(&["show", &format!("{commit}:AGENTS.md")]), "before\n");
+        assert_eq!(repo.git(&["show", &format!("{commit}:new.txt")]), "x\n");
+    }
+
+    #[test]
+    fn a_checkout_follows_only_where_it_is_clean() {
+        let repo = Repo::with_first_commit();
+        let base = repo.head();
+        let next = work_on(&repo, &base, "next.txt", "1\n");
+        let git = repo.open();
+        assert_eq!(git.can_follow(&base, &next).unwrap(), Follows::Yes);
+        repo.write("notes.txt", "a person's\n");
+        assert_eq!(git.can_follow(&base, &next).unwrap(), Follows::Yes);
+        repo.write("next.txt", "in the way\n");
+        assert!(matches!(git.can_follow(&base, &next).unwrap(), Follows::No(_)));
+        std::fs::remove_file(repo.path("next.txt")).unwrap();
+        repo.write("a.txt", "changed\n");
+        assert!(matches!(git.can_follow(&base, &next).unwrap(), Follows::No(_)));
+        assert_eq!(git.checkouts_of("main").unwrap().len(), 1);
+        assert_eq!(git.checkouts_of("other").unwrap().len(), 0);
+    }
+}

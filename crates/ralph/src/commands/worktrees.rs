@@ -1,0 +1,200 @@
+//! `ralph worktrees`: the working trees of workers, shown and removed.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_core::git::Git;
+use ralph_core::host::{Host, Liveness, ThisHost};
+use ralph_core::model::RunId;
+use ralph_core::store::WorkerRow;
+use ralph_core::text::few;
+use serde::Serialize;
+
+use super::run::trees_dir;
+use crate::command_error::{CommandError, CommandResult};
+use crate::output::{self, Json};
+use crate::ui::format::counted;
+use crate::ui::table::Table;
+use crate::workspace::{Workspace, now};
+
+/// Files of unlanded work that are named.
+const NAMED: usize = 5;
+
+/// Show and remove the working trees that `ralph run --jobs` makes.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// List the working trees of this project's workers.
+    List(Json),
+    /// Remove the working trees that no worker uses.
+    ///
+    /// A tree with work that is on no branch and under no reference is kept, unless --force is given.
+    Clean {
+        /// Also remove trees with unsaved work; tells what is lost.
+        #[arg(long)]
+        force: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What becomes of trees with unsaved work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unsaved {
+    Keep,
+    Remove,
+}
+
+/// One working tree.
+#[derive(Debug, Serialize)]
+struct Tree {
+    path: String,
+    head: Option<String>,
+    /// The run and the worker that use it.
+    run_id: Option<RunId>,
+    worker: Option<String>,
+    /// Files with uncommitted changes.
+    changed: Vec<String>,
+    /// Commits that are on no branch and under no reference.
+    unsaved_commits: u64,
+    /// Whether its directory is gone.
+    is_gone: bool,
+}
+
+impl Tree {
+    /// What would be lost with it.
+    fn unsaved(&self) -> Option<String> {
+        let files = (!self.changed.is_empty()).then(|| few(&self.changed, NAMED));
+        let commits = (self.unsaved_commits > 0).then(|| counted(self.unsaved_commits, "commit"));
+        let all: Vec<String> = commits.into_iter().chain(files).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+pub fn run(dir: Option<&Path>, command: &Command) -> CommandResult {
+    match command {
+        Command::List(args) => {
+            let workspace = Workspace::open_to_read(dir)?;
+            let (_, trees) = trees(&workspace)?;
+            output::print(args.json, &trees, || list(&trees))
+        }
+        Command::Clean { force, json } => {
+            let workspace = Workspace::open(dir)?;
+            let unsaved = if *force { Unsaved::Remove } else { Unsaved::Keep };
+            clean(&workspace, unsaved, *json)
+        }
+    }
+}
+
+fn list(trees: &[Tree]) {
+    if trees.is_empty() {
+        return output::note("no working trees; `ralph run --jobs N` makes them");
+    }
+    let mut table = Table::new(["TREE", "USED BY", "UNSAVED WORK"]);
+    for tree in trees {
+        let used_by = tree.worker.as_ref().zip(tree.run_id.as_ref());
+        let used_by = used_by.map(|(worker, run)| format!("{worker} of {run}"));
+        let state = if tree.is_gone { Some("its directory is gone".to_owned()) } else { tree.unsaved() };
+        table.row([tree.path.clone(), used_by.unwrap_or_default(), state.unwrap_or_default()]);
+    }
+    output::text(table.render());
+}
+
+/// The trees of this project, with the repository that they belong to.
+fn trees(workspace: &Workspace) -> Result<(Option<Git>, Vec<Tree>), CommandError> {
+    let root = workspace.project.root();
+    let Some(git) = Git::discover(root) else { return Ok((None, Vec::new())) };
+    let settings = workspace.settings()?;
+    let all = trees_dir(settings.worktree.dir.as_deref(), root)?;
+    let held = workspace.store.workers()?;
+    let failed = |error: ralph_core::git::GitError| CommandError::environment(error.to_string());
+    let mut trees = Vec::new();
+    for known in git.trees().map_err(failed)? {
+        let is_below = known.path.starts_with(&all);
+        let own = Git::discover(&known.path).filter(|_| !known.is_gone);
+        let is_others = own.as_ref().is_none_or(|own| own.project_root().as_deref() != Some(root));
+        if !is_below && is_others {
+            continue;
+        }
+        let path = known.path.display().to_string();
+        let holder = held.iter().find(|held| held.work_tree == path && is_held(held));
+        let changed = own.as_ref().and_then(|own| own.snapshot().ok()).map(|tree| tree.dirty());
+        let unsaved = own.as_ref().and_then(|own| own.unsaved_commits().ok());
+        trees.push(Tree {
+            path,
+            head: known.head,
+            run_id: holder.map(|holder| holder.run_id.clone()),
+            worker: holder.map(|holder| holder.worker.clone()),
+            changed: changed.unwrap_or_default(),
+            unsaved_commits: unsaved.unwrap_or_default(),
+            is_gone: known.is_gone,
+        });
+    }
+    Ok((Some(git), trees))
+}
+
+fn is_held(worker: &WorkerRow) -> bool {
+    match ThisHost::new().liveness(&worker.owner) {
+        Liveness::Alive => true,
+        Liveness::Dead => false,
+        Liveness::Elsewhere => worker.expires_at >= now(),
+    }
+}
+
+#[derive(Serialize)]
+struct Cleaned {
+    removed: Vec<Removed>,
+    kept: Vec<Kept>,
+}
+
+#[derive(Serialize)]
+struct Removed {
+    path: String,
+    /// What was in it and nowhere else.
+    lost: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Kept {
+    path: String,
+    why: String,
+}
+
+fn clean(workspace: &Workspace, policy: Unsaved, json: bool) -> CommandResult {
+    let (git, trees) = trees(workspace)?;
+    let mut done = Cleaned { removed: Vec::new(), kept: Vec::new() };
+    for tree in trees {
+        if let Some(run) = &tree.run_id {
+            let worker = tree.worker.as_deref().unwrap_or_default();
+            done.kept.push(Kept { why: format!("{worker} of run {run} uses it"), path: tree.path });
+            continue;
+        }
+        let unsaved = tree.unsaved();
+        if let Some(unsaved) = unsaved.as_ref().filter(|_| policy == Unsaved::Keep) {
+            done.kept.push(Kept { why: format!("it has unsaved work: {unsaved}"), path: tree.path });
+            continue;
+        }
+        let removed = git.as_ref().map_or(Ok(()), |git| git.remove_tree(Path::new(&tree.path)));
+        match removed {
+            Ok(()) => done.removed.push(Removed { path: tree.path, lost: unsaved }),
+            Err(error) => done.kept.push(Kept { why: error.to_string(), path: tree.path }),
+        }
+    }
+    let is_forcible = done.kept.iter().any(|kept| kept.why.starts_with("it has unsaved work"));
+    output::print(json, &done, || {
+        for removed in &done.removed {
+            let lost = removed.lost.as_ref().map(|lost| format!("; lost: {lost}"));
+            output::line(format_args!("removed {}{}", removed.path, lost.unwrap_or_default()));
+        }
+        for kept in &done.kept {
+            output::line(format_args!("kept {}: {}", kept.path, kept.why));
+        }
+        if done.removed.is_empty() && done.kept.is_empty() {
+            output::note("no working trees");
+        }
+        if is_forcible {
+            output::note("hint: `ralph worktrees clean --force` removes those with unsaved work, too");
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
