@@ -103,7 +103,8 @@ impl Run<'_> {
         };
         // Before the gate runs what agents wrote.
         self.plan_files.sync(run, Author::Person, &news)?;
-        let Some(baselines) = self.gates.before_attempt(run, &mut self.tree, claimed)? else {
+        let Some(baselines) = self.gates.before_attempt(run, &mut self.state_md, &mut self.tree, claimed)?
+        else {
             run.release(claimed)?;
             return Ok(None);
         };

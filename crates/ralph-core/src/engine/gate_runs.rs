@@ -72,7 +72,7 @@ impl Gates {
         before: &Before<'_>,
     ) -> Result<GateResult> {
         let purpose = Purpose::Verdict(run.settings.gate.timeout, Some(before.protection));
-        let record = match run.run_gate(claimed, gate, purpose, Some(state_md))? {
+        let record = match run.run_gate(claimed, gate, purpose, state_md)? {
             GateResult::Ran(record) => record,
             not_run => return Ok(not_run),
         };
@@ -92,6 +92,7 @@ impl Gates {
     pub(super) fn before_attempt(
         &self,
         run: &mut RunContext<'_>,
+        state_md: &mut StateMd,
         tree: &mut WorkTree,
         claimed: &Claimed,
     ) -> Result<Option<Baselines>> {
@@ -101,7 +102,7 @@ impl Gates {
             let is_main = gate.of != GateOf::Always;
             let known = known_baseline(run.store, &claimed.task, &gate)?;
             if known.is_none() && (run.settings.gate.baseline || accept_green && is_main) {
-                let Some(found) = self.baseline(run, tree, claimed, &gate)? else {
+                let Some(found) = self.baseline(run, state_md, tree, claimed, &gate)? else {
                     return Ok(None);
                 };
                 if is_main {
@@ -113,7 +114,7 @@ impl Gates {
             baselines.known.extend(known.map(|known| (gate.of, known)));
             if accept_green && is_main {
                 let limit = run.settings.gate.timeout;
-                match run.run_gate(claimed, &gate, Purpose::Baseline(limit), None)? {
+                match run.run_gate(claimed, &gate, Purpose::Baseline(limit), state_md)? {
                     GateResult::Ran(record) => baselines.green_before_attempt = Some(record.passed()),
                     // One that cannot be started stops the run after the attempt.
                     GateResult::NotStarted(_) => {}
@@ -128,6 +129,7 @@ impl Gates {
     fn baseline(
         &self,
         run: &mut RunContext<'_>,
+        state_md: &mut StateMd,
         tree: &mut WorkTree,
         claimed: &Claimed,
         gate: &TaskGate,
@@ -145,7 +147,7 @@ impl Gates {
         let settings = &run.settings.gate;
         let is_asked = settings.accept_green && gate.of != GateOf::Always;
         let limit = if is_asked { settings.timeout } else { settings.baseline_timeout.min(settings.timeout) };
-        let found = match run.run_gate(claimed, gate, Purpose::Baseline(limit), None)? {
+        let found = match run.run_gate(claimed, gate, Purpose::Baseline(limit), state_md)? {
             GateResult::Ran(record) => baseline_of(&record),
             GateResult::NotStarted(_) => BaselineRun::default(),
             GateResult::Interrupted => return Ok(None),
@@ -343,13 +345,13 @@ impl RunContext<'_> {
         Ok(texts)
     }
 
-    /// Runs a gate. `state_md` is the page that shows the attempt which the gate belongs to.
+    /// Runs a gate. `state_md` shows the task meanwhile.
     pub(super) fn run_gate(
         &mut self,
         claimed: &Claimed,
         gate: &TaskGate,
         purpose: Purpose<'_>,
-        mut state_md: Option<&mut StateMd>,
+        state_md: &mut StateMd,
     ) -> Result<GateResult> {
         let TaskGate { of, command } = gate;
         let (timeout, rerun, baseline, protection) = match purpose {
@@ -373,11 +375,12 @@ impl RunContext<'_> {
         // What a gate writes belongs to no attempt.
         self.files_may_have_changed();
         self.gate_ran = true;
+        state_md.gate_begins(self);
         let mut guard = self.take_guard()?;
         let mut on_progress = |progress| match progress {
             GateProgress::Tick => {
                 self.beat();
-                state_md.iter_mut().for_each(|page| page.show_attempt(self));
+                state_md.show_attempt(self);
                 !baseline && self.is_ended_for_note(claimed)
             }
             GateProgress::Started { run } => {

@@ -37,7 +37,7 @@ impl Run<'_> {
         let purpose = GatePurpose::Verdict(run.settings.gate.timeout, None);
         let gate = match &own {
             None => None,
-            Some(gate) => match run.run_gate(claimed, gate, purpose, None)? {
+            Some(gate) => match run.run_gate(claimed, gate, purpose, &mut self.state_md)? {
                 GateResult::Ran(record) => {
                     // A task that was split may have been attempted before.
                     let before = run.store.task_baseline(&claimed.task.id, &gate.command)?;

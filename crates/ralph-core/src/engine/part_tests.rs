@@ -269,7 +269,8 @@ fn gates_are_run_before_the_first_attempt_where_that_is_wanted() {
         let _playing = gates(code);
         fixture.run(|run| {
             let claimed = claim(run);
-            let found = run.gates.before_attempt(&mut run.context, &mut run.tree, &claimed).unwrap();
+            let (state_md, tree) = (&mut run.state_md, &mut run.tree);
+            let found = run.gates.before_attempt(&mut run.context, state_md, tree, &claimed).unwrap();
             let green = found.unwrap().green_before_attempt;
             assert_eq!(green, baseline.then_some(code == 0));
             assert_eq!(run.context.gate_ran, baseline);

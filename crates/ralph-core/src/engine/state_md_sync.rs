@@ -95,6 +95,13 @@ impl StateMd {
         self.due = Some(run.clock.now().plus(WORTH_SHOWING));
     }
 
+    /// A gate begins; it may belong to an attempt that the page shows already.
+    pub(super) fn gate_begins(&mut self, run: &RunContext<'_>) {
+        if !self.shows_attempt && self.due.is_none() {
+            self.attempt_begins(run);
+        }
+    }
+
     /// While an attempt is under way: the page that says so.
     pub(super) fn show_attempt(&mut self, run: &mut RunContext<'_>) {
         if self.due.is_none_or(|due| run.clock.now() < due) {
@@ -198,19 +205,23 @@ fn view(
     })
 }
 
-/// The attempts that are made at this moment, of this run and others.
+/// What is done at this moment, by this run and others.
 fn under_way(store: &Store) -> Result<Vec<AttemptView>, StoreError> {
     let mut views = Vec::new();
     for claim in store.claims()? {
-        let (Purpose::Attempt, Some(since)) = (claim.purpose, claim.attempt.started_at) else { continue };
         // Somebody may have deleted it a moment ago.
         let Ok(task) = store.task(claim.task_id.as_str()) else { continue };
-        views.push(AttemptView {
-            task: task_view(task),
-            attempt: store.metrics(&claim.task_id)?.total_attempts + 1,
-            model: claim.attempt.model.unwrap_or_default(),
-            since: since.local(),
-        });
+        let attempt = store.metrics(&claim.task_id)?.total_attempts + 1;
+        let what = match (claim.purpose, claim.attempt.started_at) {
+            (Purpose::ParentGate, _) => "its gate".to_owned(),
+            // Its gate may run before the agent starts.
+            (Purpose::Attempt, None) => format!("starting attempt {attempt}"),
+            (Purpose::Attempt, Some(_)) => {
+                format!("attempt {attempt} with {}", claim.attempt.model.as_deref().unwrap_or_default())
+            }
+        };
+        let since = claim.attempt.started_at.unwrap_or(claim.claimed_at).local();
+        views.push(AttemptView { task: task_view(task), what, since });
     }
     Ok(views)
 }

@@ -43,9 +43,8 @@ pub struct TaskView {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptView {
     pub task: TaskView,
-    /// Its number on that task.
-    pub attempt: u32,
-    pub model: String,
+    /// `attempt 2 with sonnet`.
+    pub what: String,
     pub since: String,
 }
 
@@ -107,10 +106,9 @@ pub fn render(view: &StateView) -> String {
 
 fn under_way(attempt: &AttemptView) -> String {
     format!(
-        "- **Running:** {}, attempt {} with {}, since {}",
+        "- **Running:** {}, {}, since {}",
         task(&attempt.task),
-        attempt.attempt,
-        inline(&attempt.model, NAME_CHARS),
+        inline(&attempt.what, TEXT_CHARS),
         inline(&attempt.since, NAME_CHARS)
     )
 }

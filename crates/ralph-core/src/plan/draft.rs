@@ -85,7 +85,7 @@ impl Draft {
         let left_out: HashSet<String> =
             self.tasks.iter().filter(|task| is_left_out(task)).map(|task| task.name.clone()).collect();
         for task in self.tasks.extract_if(.., |task| left_out.contains(&task.name)) {
-            let text = "this task is optional and was left out; `ralph import --optional` takes it in";
+            let text = "this task is optional and was left out; `ralph import --optional` imports it";
             self.notes.extend([task.line].iter().chain(&task.steps).map(|line| Note::new(*line, text)));
         }
         for task in &mut self.tasks {

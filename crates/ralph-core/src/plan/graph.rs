@@ -79,7 +79,8 @@ pub(crate) fn sequence(edges: &[Vec<usize>]) -> Vec<usize> {
 const ROUNDS: usize = 16;
 
 /// What is noted at a task of whose dependencies some were left out.
-pub(crate) const CYCLE: &str = "this task and another one depend on each other; Ralph goes by their order";
+pub(crate) const CYCLE: &str =
+    "this task and another one depend on each other; Ralph uses their order in the file";
 
 /// Leaves out the waits that could never end, and gives the nodes that had them. A whole waits for its parts, whatever `waits` says.
 /// In a cycle it is the earlier node that does not wait for a later one.

@@ -297,11 +297,11 @@ fn why_changed(tx: &Connection, change: &Change) -> Result<String> {
     Ok(match (change.table.as_str(), &change.after) {
         ("breaker" | "breaker_streak", _) => "the circuit breaker changed since".to_owned(),
         ("strategy_metrics", _) => format!("{name} was attempted since"),
-        ("notes", _) => format!("the note to {name} is gone"),
+        ("notes", _) => format!("the note on {name} no longer exists"),
         ("dependencies", _) => format!("what {name} depends on changed since"),
         ("source_gone", _) => "the plan file was imported again since".to_owned(),
         ("tasks", Some(_)) => format!("{name} changed since"),
-        _ => format!("what is recorded of {name} changed since"),
+        _ => format!("the record of {name} changed since"),
     })
 }
 

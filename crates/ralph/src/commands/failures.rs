@@ -33,8 +33,8 @@ pub struct ListArgs {
     /// Only failures newer than this: 7d, 12h.
     #[arg(long, value_name = "DURATION", value_parser = input::span)]
     newer_than: Option<Duration>,
-    /// Only failures of this run.
-    #[arg(long)]
+    /// Only failures of this run; `ralph runs` lists them.
+    #[arg(long, value_name = "ID")]
     run: Option<String>,
     /// Show at most N failures, the newest.
     #[arg(long, value_name = "N")]

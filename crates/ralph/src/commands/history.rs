@@ -11,7 +11,7 @@ use crate::output;
 use crate::ui::format;
 use crate::workspace::{Workspace, now};
 
-/// Show all attempts, oldest first, and the notes to them.
+/// Show all attempts and your notes to them, oldest first.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The task's id or key; all tasks if omitted.

@@ -15,16 +15,15 @@ use crate::{input, output};
 
 /// Tell a task's next attempt something.
 ///
-/// The note stands in the prompt of the task's next attempt, and of the one after it if that attempt does not count. At most
-/// 2,000 characters. Without a text, lists the task's notes. `ralph undo` takes a note back until an attempt has it in its
-/// prompt.
+/// The prompt of the task's next attempt contains the note, and so does the one after it if that attempt is not counted. At most
+/// 2,000 characters. Without a text, lists the task's notes. `ralph undo` removes a note until an attempt has it in its prompt.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The task's id or key.
     task: String,
-    /// What to tell it; `-` reads it from stdin.
+    /// The note; `-` reads it from stdin.
     text: Option<String>,
-    /// End the attempt under way, without counting it, and retry with the note.
+    /// End the current attempt without counting it, and retry with the note.
     #[arg(long, requires = "text")]
     now: bool,
     /// Print JSON.

@@ -14,7 +14,7 @@ use crate::{interrupts, output};
 
 /// Write a report of a run: what is done and verified, what needs you, what failed and why, and what it cost.
 ///
-/// Reports on the last run that made attempts, also while it goes on. The page is one file that loads nothing and runs no script;
+/// Reports on the last run that made attempts, which may still be active. The page is one file that loads nothing and runs no script;
 /// without -o it is written below .ralph/reports. Markdown is printed, for a pull request or a chat. Possible secrets are masked.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -24,10 +24,10 @@ pub struct Args {
     /// Write to this file; `-` prints.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// A page, or Markdown (default: what the file's name says, else html).
+    /// The format (default: from the file's extension, otherwise html).
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Print what the report tells as JSON.
+    /// Print the report's data as JSON.
     #[arg(long, conflicts_with_all = ["output", "format"])]
     json: bool,
 }

@@ -22,8 +22,8 @@ use crate::workspace::Workspace;
 /// Show success rates, costs and times by model, task and error, and the results of retries.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only attempts of this run.
-    #[arg(long)]
+    /// Only attempts of this run; `ralph runs` lists them.
+    #[arg(long, value_name = "ID")]
     run: Option<String>,
     /// Print JSON.
     #[arg(long)]

@@ -11,16 +11,16 @@ use crate::output;
 use crate::ui::table::Table;
 use crate::workspace::Workspace;
 
-/// Take back the last thing you did to the plan.
+/// Undo the last thing you did to the plan.
 ///
-/// Takes back an added, changed or deleted task, done, failed, skipped and reset tasks, dependencies and notes. Run it again to go
-/// further back. Ralph refuses if somebody changed or attempted the task since.
+/// You can undo adding, changing and deleting tasks, marking them done, failed, skipped or reset, and changes to dependencies and
+/// notes. Run it again to go further back. Ralph refuses if somebody changed or attempted the task since.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// An earlier action, by its number in `ralph undo --list`.
     #[arg(value_name = "N")]
     action: Option<i64>,
-    /// List what can be taken back, the newest first.
+    /// List what can be undone, newest first.
     #[arg(long, conflicts_with = "action")]
     list: bool,
     /// Print JSON.

@@ -42,6 +42,7 @@ pub enum Occasion {
     Done,
     /// A task is blocked, or all remaining tasks are.
     Blocked,
+    /// The circuit breaker opened.
     Breaker,
     /// The run waits for a usage limit to reset, or a limit stopped it.
     Limit,

@@ -110,7 +110,7 @@ impl Queues {
             if !announced && elapsed >= SILENT_WAIT {
                 announced = true;
                 let (busy, seconds) = (busy.join(", "), longest.as_secs());
-                tell(&format!("sending notifications ({busy}), up to {seconds}s; press Ctrl-C to skip"));
+                tell(&format!("sending notifications ({busy}), up to {seconds} s; press Ctrl-C to skip"));
             }
             thread::sleep(POLL);
         }

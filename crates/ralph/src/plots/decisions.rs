@@ -216,10 +216,11 @@ fn success(models: &[ModelSuccess]) -> Plot {
     let left_out = models.len().saturating_sub(MODELS);
     let more = match left_out {
         0 => String::new(),
-        n => format!(" {} in the table alone.", counted(n as u64, "more model")),
+        n => format!(" {} only in the table.", counted(n as u64, "more model")),
     };
-    let note =
-        format!("Attempts that ended done. Lines show the 95% interval: few attempts leave it wide.{more}");
+    let note = format!(
+        "Attempts that ended done. Lines show the 95% interval, which is wide after few attempts.{more}"
+    );
     Plot { id: "success", svg: charts::rows(&rows, &title), title, note: Some(note), table }
 }
 
@@ -357,7 +358,7 @@ fn strategies(facts: Option<&StrategyFacts>) -> Plot {
     let Some(facts) = facts else {
         return nothing(
             "strategies",
-            "Too few attempts to compare strategies: it takes ten, with two models",
+            "Too few attempts to compare strategies: at least 10 attempts with 2 models are needed",
         );
     };
     let report = &facts.report;
@@ -414,7 +415,7 @@ fn strategies(facts: Option<&StrategyFacts>) -> Plot {
     let imputed = match report.imputed {
         0 => String::new(),
         n => format!(
-            " {} not recorded and drawn by the model's rate: the figures are rough.",
+            " {} not recorded: estimated from the model's success rate, so the figures are rough.",
             counted(n as u64, "outcome")
         ),
     };

@@ -267,7 +267,9 @@ impl ReportFacts {
         if self.breaker.state != BreakerState::Closed && !self.active {
             let failures = format::counted(self.breaker.failures, "failure");
             steps.push(step(
-                format!("The circuit breaker is open after {failures} in a row: see what they share"),
+                format!(
+                    "The circuit breaker is open after {failures} in a row: see what they have in common"
+                ),
                 "ralph analyze",
             ));
         }
@@ -284,7 +286,7 @@ impl ReportFacts {
         if let Some(first) = unverified.first() {
             let many = match unverified.len() {
                 1 => format!("Verify {}, which no gate checked", first.task.name()),
-                n => format!("Verify the {n} tasks that no gate checked; first {}", first.task.name()),
+                n => format!("Verify the {n} tasks that no gate checked, first {}", first.task.name()),
             };
             steps.push(step(many, &first.verify_command()));
         }

@@ -259,7 +259,7 @@ fn asked(facts: &ReportFacts) -> String {
         "<details class=\"fold\"><summary>The plan now: {count}</summary>{}</details>\n",
         list(tasks, "ralph task list")
     ));
-    section("", "What was asked", &html)
+    section("", "Plan and settings", &html)
 }
 
 fn done_task(task: &RunTask) -> String {

@@ -78,14 +78,9 @@ fn not_toml(file: &str, text: &str, error: &TomlError) -> CommandError {
     let line = line_of(text, at);
     let twice = defined_twice(text, line).filter(|_| error.message() == "duplicate key");
     let (message, hint) = match twice {
-        Some((name, first)) if name.starts_with('[') => (
-            format!("{file} defines {name} twice, on lines {first} and {line}"),
-            format!("move the keys below line {line} to the table on line {first}, then delete line {line}"),
-        ),
-        Some((name, first)) => (
-            format!("{file} sets `{name}` twice, on lines {first} and {line}"),
-            "delete one of the two lines".to_owned(),
-        ),
+        Some(Twice { what, first, hint }) => {
+            (format!("{file} {what} twice, on lines {first} and {line}"), hint)
+        }
         None => {
             let why = error.message().lines().next().unwrap_or_default();
             let message = format!("{file} is not valid TOML: line {line}: {why}");
@@ -101,18 +96,57 @@ fn line_of(text: &str, at: usize) -> usize {
     before.filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// What a line defines for the second time (`[run]`, or the name of a key), and the line that defined it first.
-fn defined_twice(text: &str, line: usize) -> Option<(String, usize)> {
-    let name = |line: &str| {
+/// What a line defines for the second time, and the line that defined it first.
+struct Twice {
+    /// `defines [run]`, or ``sets `limit` ``.
+    what: String,
+    first: usize,
+    hint: String,
+}
+
+fn defined_twice(text: &str, line: usize) -> Option<Twice> {
+    let mut section = String::new();
+    // The tables and the keys of all lines, with their whole names.
+    let mut tables: Vec<(usize, String)> = Vec::new();
+    let mut keys: Vec<(usize, String)> = Vec::new();
+    for (number, line) in (1..).zip(text.lines().take(line)) {
         let plain = line.replace([' ', '\t', '"', '\''], "");
         let table = plain.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-        let key = plain.split_once('=').map(|(key, _)| key.to_owned());
-        table.map(|(table, _)| format!("[{table}]")).or(key)
+        if let Some((table, _)) = table {
+            table.trim_start_matches('[').clone_into(&mut section);
+            tables.push((number, section.clone()));
+        } else if let Some((key, _)) = plain.split_once('=') {
+            keys.push((number, format!("{section}.{key}").trim_start_matches('.').to_owned()));
+        }
+    }
+    let first = |lines: &[(usize, String)], is_it: &dyn Fn(&str) -> bool| {
+        lines.iter().rev().find(|(number, name)| *number < line && is_it(name)).map(|(number, _)| *number)
     };
-    let mut names: Vec<Option<String>> = text.lines().take(line).map(name).collect();
-    let twice = names.pop()??;
-    let first = names.iter().rposition(|name| name.as_ref() == Some(&twice))?;
-    Some((twice, first + 1))
+    let of_table =
+        |name: &str, first: usize, hint: String| Twice { what: format!("defines [{name}]"), first, hint };
+    // A table may also be a dotted key: `mine.kind = "command"` below [agents].
+    let together = |name: &str| format!("write all keys of [{name}] below one line [{name}]");
+    if let Some((_, name)) = tables.last().filter(|(number, _)| *number == line) {
+        if let Some(first) = first(&tables, &|other| other == name) {
+            let hint = format!(
+                "move the keys below line {line} to the table on line {first}, then delete line {line}"
+            );
+            return Some(of_table(name, first, hint));
+        }
+        let is_part =
+            |key: &str| key == name || key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        return Some(of_table(name, first(&keys, &is_part)?, together(name)));
+    }
+    let (_, name) = keys.last().filter(|(number, _)| *number == line)?;
+    let within = name.rsplit_once('.').map(|(within, _)| within).filter(|within| *within != section);
+    if let Some(within) = within
+        && let Some(first) = first(&tables, &|other| other == within)
+    {
+        return Some(of_table(within, first, together(within)));
+    }
+    let first = first(&keys, &|other| other == name)?;
+    let key = name.strip_prefix(&section).unwrap_or(name).trim_start_matches('.');
+    Some(Twice { what: format!("sets `{key}`"), first, hint: "delete one of the two lines".to_owned() })
 }
 
 fn sections() -> Vec<&'static str> {
@@ -348,6 +382,10 @@ mod tests {
             ("[a]\n\n[agents.x]\nb = 1\n[agents.\"x\"]\n", "[agents.x] twice, on lines 3 and 5"),
             ("[a]\nx = 1\n[run]\nx = 1\ny = 1\nx = 2\n", "sets `x` twice, on lines 4 and 6"),
             ("[run]\na = [\n1,\n]\n[ run ]\n", "[run] twice, on lines 1 and 5"),
+            ("[agents]\nmine.a = 1\n[agents.mine]\nb = 1\n", "[agents.mine] twice, on lines 2 and 3"),
+            ("[agents.mine]\na = 1\n[agents]\nmine.b = 1\n", "[agents.mine] twice, on lines 1 and 4"),
+            ("run = { a = 1 }\n[run]\nb = 1\n", "[run] twice, on lines 1 and 2"),
+            ("[run]\na = 1\n[[run]]\n", "[run] twice, on lines 1 and 3"),
         ] {
             let message = explained(text);
             assert!(message.ends_with(expected), "{text:?}: {message}");

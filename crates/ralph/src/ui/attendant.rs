@@ -36,21 +36,55 @@ impl Attendant for AtTerminal {
     }
 
     fn ask(&mut self, question: &Question<'_>) -> Answer {
-        // First the mode, then the question: keys pressed once the question is on the screen are answers.
-        let single = TerminalMode::single_keys(Echo::On);
-        print(&opening(question));
-        let answer = self.listen(question.timeout);
-        drop(single);
-        let said = match answer {
-            Answer::Abort if self.interrupt.first().is_some() => "",
-            Answer::Resume => "resume",
-            Answer::Skip => "skip",
-            Answer::Abort => "abort",
-            Answer::Nobody => "no answer; continuing without input",
-        };
-        print(&format!(" {said}\n"));
-        answer
+        ask(&mut OwnTerminal, &self.interrupt, question)
     }
+}
+
+/// A terminal, which tests stand in for.
+trait Terminal {
+    type Mode;
+    /// From here on every key arrives as it is pressed; what was typed before is forgotten.
+    fn single_keys(&mut self) -> Self::Mode;
+    fn print(&mut self, text: &str);
+    fn read_some(&mut self, nap: Duration) -> Input;
+}
+
+struct OwnTerminal;
+
+impl Terminal for OwnTerminal {
+    type Mode = TerminalMode;
+
+    fn single_keys(&mut self) -> TerminalMode {
+        TerminalMode::single_keys(Echo::On)
+    }
+
+    fn print(&mut self, text: &str) {
+        let mut out = anstream::stdout().lock();
+        let lines: Vec<String> = text.split('\n').map(|line| table::wrap(line, width())).collect();
+        let _ = write!(out, "{}", lines.join("\n"));
+        let _ = out.flush();
+    }
+
+    fn read_some(&mut self, nap: Duration) -> Input {
+        read_some(nap)
+    }
+}
+
+fn ask(terminal: &mut impl Terminal, interrupt: &Interrupt, question: &Question<'_>) -> Answer {
+    // First the mode, then the question: keys pressed once the question is on the screen are answers.
+    let single = terminal.single_keys();
+    terminal.print(&opening(question));
+    let answer = listen(terminal, interrupt, question.timeout);
+    drop(single);
+    let said = match answer {
+        Answer::Abort if interrupt.first().is_some() => "",
+        Answer::Resume => "resume",
+        Answer::Skip => "skip",
+        Answer::Abort => "abort",
+        Answer::Nobody => "no answer; continuing without input",
+    };
+    terminal.print(&format!(" {said}\n"));
+    answer
 }
 
 fn opening(question: &Question<'_>) -> String {
@@ -77,41 +111,31 @@ fn opening(question: &Question<'_>) -> String {
     )
 }
 
-fn print(text: &str) {
-    let mut out = anstream::stdout().lock();
-    let lines: Vec<String> = text.split('\n').map(|line| table::wrap(line, width())).collect();
-    let _ = write!(out, "{}", lines.join("\n"));
-    let _ = out.flush();
-}
-
-impl AtTerminal {
-    /// Reads until an answer, the end of input, a signal or the end of the time.
-    fn listen(&self, timeout: Duration) -> Answer {
-        let until = Instant::now().checked_add(timeout);
-        let mut line_open = false;
-        loop {
-            if self.interrupt.first().is_some() {
-                // A closed terminal and Ctrl-C arrive here; the run itself says which it was.
-                return Answer::Abort;
-            }
-            if until.is_some_and(|until| Instant::now() >= until) {
-                return Answer::Nobody;
-            }
-            match read_some(NAP) {
-                Input::Nothing => {}
-                // Under nohup the run outlives its terminal; nobody is left to answer.
-                Input::Ended if interrupts::hangup_is_ignored() => return Answer::Nobody,
-                Input::Ended => return Answer::Abort,
-                // Several lines may arrive at once.
-                Input::Bytes(bytes) => {
-                    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-                        match understand(line, &mut line_open) {
-                            Understood::Answer(answer) => return answer,
-                            Understood::Silence => {}
-                            Understood::Wrong => {
-                                print("\nInvalid choice. Enter r, s, or a.\n[r]esume / [s]kip / [a]bort: ")
-                            }
-                        }
+/// Reads until an answer, the end of input, a signal or the end of the time.
+fn listen(terminal: &mut impl Terminal, interrupt: &Interrupt, timeout: Duration) -> Answer {
+    let until = Instant::now().checked_add(timeout);
+    let mut line_open = false;
+    loop {
+        if interrupt.first().is_some() {
+            // A closed terminal and Ctrl-C arrive here; the run itself says which it was.
+            return Answer::Abort;
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return Answer::Nobody;
+        }
+        match terminal.read_some(NAP) {
+            Input::Nothing => {}
+            // Under nohup the run outlives its terminal; nobody is left to answer.
+            Input::Ended if interrupts::hangup_is_ignored() => return Answer::Nobody,
+            Input::Ended => return Answer::Abort,
+            // Several lines may arrive at once.
+            Input::Bytes(bytes) => {
+                for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                    match understand(line, &mut line_open) {
+                        Understood::Answer(answer) => return answer,
+                        Understood::Silence => {}
+                        Understood::Wrong => terminal
+                            .print("\nInvalid choice. Enter r, s, or a.\n[r]esume / [s]kip / [a]bort: "),
                     }
                 }
             }
@@ -147,7 +171,54 @@ fn understand(bytes: &[u8], line_open: &mut bool) -> Understood {
 
 #[cfg(test)]
 mod tests {
+    use ralph_core::analysis::Analysis;
+
     use super::*;
+
+    /// A person who presses `s` the moment the question appears, after a key that was meant for nobody.
+    struct QuickPerson {
+        typed: Vec<u8>,
+    }
+
+    impl Terminal for QuickPerson {
+        type Mode = ();
+
+        fn single_keys(&mut self) {
+            self.typed.clear();
+        }
+
+        fn print(&mut self, text: &str) {
+            if text.contains("[a]bort:") {
+                self.typed.push(b's');
+            }
+        }
+
+        fn read_some(&mut self, _: Duration) -> Input {
+            match std::mem::take(&mut self.typed) {
+                none if none.is_empty() => Input::Ended,
+                typed => Input::Bytes(typed),
+            }
+        }
+    }
+
+    #[test]
+    fn pau_02_no_key_is_lost_that_is_typed_once_the_question_is_shown() {
+        let analysis = Analysis {
+            failures: 2,
+            pattern: None,
+            affected: None,
+            shared: None,
+            models: None,
+            suggestion: "Check recent changes or environment".into(),
+        };
+        let question = Question {
+            reason: PauseReason::Breaker { failures: 2 },
+            analysis: &analysis,
+            timeout: Duration::MAX,
+        };
+        let mut person = QuickPerson { typed: b"r".to_vec() };
+        assert_eq!(ask(&mut person, &Interrupt::default(), &question), Answer::Skip);
+    }
 
     #[test]
     fn pau_02_letters_in_either_case_and_nothing_else() {

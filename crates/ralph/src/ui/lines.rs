@@ -96,7 +96,7 @@ pub fn line(event: &RunEvent) -> Option<String> {
         }
         EventKind::BreakerProbes => yellow("~ Circuit breaker open: running one trial attempt".to_owned()),
         EventKind::NoteAdded { task, note, now } => {
-            let now = if *now { " (the attempt under way ends for it)" } else { "" };
+            let now = if *now { " (the current attempt ends for it)" } else { "" };
             Some(format!("· {} note from you{now}: {}", task.name(), one_line(note, NOTE_CHARS)))
         }
         EventKind::Skipped { task } => Some(format!("– {} {} skipped", task.name(), task.title)),

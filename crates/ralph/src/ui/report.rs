@@ -120,7 +120,7 @@ pub fn summary(workspace: &Workspace, summary: &Summary) -> String {
         already_green(&green.iter().collect::<Vec<_>>(), &mut page);
     }
     page.gap();
-    if !is_error(summary.exit) {
+    if !is_error(summary) {
         page.add(format::run_end(summary.exit == RunExit::Finished, &summary.reason));
         summary.hint.iter().for_each(|hint| page.add(format_args!("  hint: {hint}")));
     }
@@ -134,8 +134,13 @@ pub fn summary(workspace: &Workspace, summary: &Summary) -> String {
 }
 
 /// Whether the reason of an end is printed as an error, on standard error, and therefore not in the summary.
-pub fn is_error(exit: RunExit) -> bool {
-    matches!(exit, RunExit::Error | RunExit::NoPlan | RunExit::Aborted)
+pub fn is_error(summary: &Summary) -> bool {
+    match summary.exit {
+        RunExit::Error | RunExit::NoPlan => true,
+        // A hook's veto names what to fix. Everybody else aborts a run by choice.
+        RunExit::Aborted => summary.hint.is_some(),
+        _ => false,
+    }
 }
 
 fn plan(facts: &StatusFacts, page: &mut Page) {

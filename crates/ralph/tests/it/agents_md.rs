@@ -409,17 +409,26 @@ fn agm_10_ana_05_the_pages_follow_a_persons_word_at_once() {
 
 #[test]
 fn ana_05_the_page_shows_the_attempt_under_way() {
-    let waits = "for i in $(seq 200); do grep -q Running .ralph/STATE.md && break; sleep 0.05; done\n\
-                 cp .ralph/STATE.md seen\n";
-    let done = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
-    for (agent, gate) in [(format!("{waits}{done}"), "true"), (done.to_owned(), "sh waits.sh")] {
-        let project = Project::new();
-        project.agent(&agent);
-        project.write("waits.sh", waits);
+    let done = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"\n";
+    let (attempt, starting) = ("attempt 1 with script", "starting attempt 1");
+    for (shown, agent_waits, gate, baseline) in [
+        (attempt, true, "true", "off"),
+        (attempt, false, "sh waits.sh", "off"),
+        // The gate waits before the attempt, and not after it.
+        (starting, false, "[ -e seen ] || { sh waits.sh; false; }", "first"),
+    ] {
+        let waits = format!(
+            "for i in $(seq 200); do grep -q '{shown}' .ralph/STATE.md && break; sleep 0.05; done\n\
+             cp .ralph/STATE.md seen\n"
+        );
+        let mut project = Project::new();
+        project.set_env("RALPH_SET_GATE_BASELINE", baseline);
+        project.agent(&if agent_waits { waits.clone() + done } else { done.to_owned() });
+        project.write("waits.sh", &waits);
         project.add(&["Parse lists", "--key", "1.2", "--verify", gate]);
         project.ok(&["run"]);
         let seen = project.read("seen");
-        assert!(seen.contains("- **Running:** 1.2: Parse lists, attempt 1 with script, since 20"), "{seen}");
+        assert!(seen.contains(&format!("- **Running:** 1.2: Parse lists, {shown}, since 20")), "{seen}");
         let after = project.read(".ralph/STATE.md");
         assert!(!after.contains("Running"), "{after}");
     }

@@ -41,8 +41,7 @@ fn typical() -> StateView {
         },
         under_way: vec![AttemptView {
             task: TaskView { name: "1.2".into(), title: "Parse lists".into() },
-            attempt: 3,
-            model: "sonnet".into(),
+            what: "attempt 3 with sonnet".into(),
             since: "2026-01-19 22:13:00 UTC".into(),
         }],
         next: Some(TaskView { name: "1.4".into(), title: "Parse nested lists".into() }),

@@ -47,7 +47,7 @@ pub struct Args {
     )]
     try_number: Option<u32>,
     /// The run to show instead of the current or last one; with a task, its attempts in that run.
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "ID")]
     run: Option<String>,
     /// Follow the log, including the task's next attempts, until the run ends.
     #[arg(short, long, conflicts_with = "path")]

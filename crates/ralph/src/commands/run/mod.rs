@@ -384,7 +384,7 @@ pub fn refuse_inside_an_attempt(command: &str) -> Result<(), CommandError> {
 
 /// Says how it ended, where the display has not, and gives the exit code.
 fn conclude(workspace: &Workspace, summary: &Summary, args: &Args) -> ExitCode {
-    let is_error = ui::report::is_error(summary.exit);
+    let is_error = ui::report::is_error(summary);
     if !args.json && !args.quiet && summary.run_id.is_some() {
         output::text(ui::report::summary(workspace, summary));
     }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use ralph_core::agent::adopt_orphans;
 use ralph_core::decide::{compared, of_gates};
 use ralph_core::engine::TaskGate;
+use ralph_core::exit::RunExit;
 use ralph_core::gate::{self, Gate, GateResult};
 use ralph_core::model::{
     Attempt, GateOf, GateOutcome, GateRecord, Outcome, Phase, Status, Task, TaskId, Verification,
@@ -354,7 +355,8 @@ fn delete(workspace: &mut Workspace, name: &str, yes: bool, recursive: bool) -> 
     let task = workspace.task(name)?;
     let question = format!("Delete {} ({}) and its history?", task.name(), task.title);
     if !yes && !confirmed(&question)? {
-        return Err(CommandError::usage("nothing was deleted"));
+        output::note("nothing was deleted");
+        return Ok(ExitCode::from(RunExit::Usage.code()));
     }
     let children = if recursive { Children::Delete } else { Children::Refuse };
     told(actions::delete(workspace, task.id.as_str(), children).map(|(_, receipt)| receipt))

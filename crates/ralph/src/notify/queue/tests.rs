@@ -156,7 +156,7 @@ fn whoever_is_told_to_stop_waits_less() {
     queues.post(parcel());
     let (told, took) = finish(queues, true);
     assert!(took < Duration::from_secs(120), "{took:?}");
-    assert!(told[0].contains("sending notifications (fake), up to 2s"), "{told:?}");
+    assert!(told[0].contains("sending notifications (fake), up to 2 s"), "{told:?}");
     assert_eq!(told[1], "warning: 1 notification not sent in time: fake");
 }
 

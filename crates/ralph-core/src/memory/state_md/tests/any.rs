@@ -46,7 +46,7 @@ prop_compose! {
         let counts = PlanCounts { total, done, skipped, ..PlanCounts::default() };
         let next = next.map(|(name, title)| TaskView { name, title });
         let under_way = next.iter().map(|task: &TaskView| AttemptView {
-            task: task.clone(), attempt: 2, model: breaker.clone(), since: updated_at.clone(),
+            task: task.clone(), what: breaker.clone(), since: updated_at.clone(),
         }).collect();
         StateView { updated_at, project, run, counts, under_way, next, breaker, waiting, history, analysis }
     }
