@@ -11,7 +11,7 @@ use crate::{interrupts, output};
 /// Serve a dashboard for the browser: what runs, what needs you, the plan, attempts, decisions, memory and runs.
 ///
 /// Prints the link to open; it holds a token, so that nobody else can use the dashboard. The dashboard shows a run that any process
-/// makes, and finished and crashed ones. Press Ctrl-C to end it; runs go on.
+/// makes, and finished and crashed ones. Press Ctrl-C to end it; runs continue.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The port to listen on (default: a free one).
@@ -55,7 +55,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
             output::note(" hint: from elsewhere, replace the address in the link with one of this machine");
         }
     }
-    output::note("Open the link in a browser. Press Ctrl-C to end the dashboard; runs go on.");
+    output::note("Open the link in a browser. Press Ctrl-C to end the dashboard; runs continue.");
     dashboard.serve(&root, &interrupt)?;
     Ok(ExitCode::SUCCESS)
 }

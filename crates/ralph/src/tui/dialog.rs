@@ -79,7 +79,7 @@ impl Question {
     pub fn pause(state: &RunState) -> Self {
         match state {
             RunState::Pausing | RunState::Paused => {
-                Self::new("Resume the run?", "It goes on with its next attempt.", "resume", Purpose::Pause)
+                Self::new("Resume the run?", "It continues with its next attempt.", "resume", Purpose::Pause)
             }
             _ => Self::new(
                 "Pause the run?",

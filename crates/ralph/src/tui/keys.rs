@@ -105,11 +105,11 @@ keys! {
     Char('/') => Command::Search, "/", Some("search"), "search tasks, or the text in view";;
     Char('n') => Command::Next, "n", None, "the next one found";;
     Char('N') => Command::Previous, "N", None, "the one found before";;
-    Char('z') => Command::Undo, "z", Some("undo"), "take back what you did last";;
+    Char('z') => Command::Undo, "z", Some("undo"), "undo what you did last";;
     Char('y') => Command::Copy, "y", Some("copy"), "copy the selection to the clipboard";;
     Char('M') => Command::Mouse, "M", None, "mouse on or off: off, the terminal selects text";;
     Char('?') => Command::Help, "?", Some("help"), "this list";;
-    Char('q'); Char('c'), CTRL => Command::Quit, "q", Some("quit"), "quit; a run goes on";;
+    Char('q'); Char('c'), CTRL => Command::Quit, "q", Some("quit"), "quit; runs continue";;
     Char('z'), CTRL => Command::Suspend, "Ctrl-Z", None, "back to the shell; fg returns";;
     Char('l'), CTRL => Command::Redraw, "Ctrl-L", None, "draw everything anew";;
 }

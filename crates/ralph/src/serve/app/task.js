@@ -93,7 +93,7 @@ function diffCards(diffs) {
       const kind = /^(diff |index |--- |\+\+\+ )/.test(line) ? "file" : line.startsWith("@") ? "at" : line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : "";
       place.append(kind ? h("span", { class: kind }, line) : line, "\n");
     }
-    return card(`Attempt ${of.attempt}: ${counted(of.files, "file")}${of.rolled_back ? ", rolled back" : ""}`, {}, place, (of.is_cut || lines.length > LINES) && h("p", { class: "soft" }, "The diff goes on: ", command("ralph diff TASK")));
+    return card(`Attempt ${of.attempt}: ${counted(of.files, "file")}${of.rolled_back ? ", rolled back" : ""}`, {}, place, (of.is_cut || lines.length > LINES) && h("p", { class: "soft" }, "The rest of the diff: ", command("ralph diff TASK")));
   }));
 }
 
