@@ -127,6 +127,7 @@ fn att_05_lines_that_deny_an_error_or_tell_of_passed_tests_are_no_error() {
     ] {
         let project = Project::new();
         project.agent(DONE);
+        project.set("gate", "baseline = \"off\"");
         project.write("gate.sh", &format!("printf '{output}\\n'; exit 1\n"));
         project.add(&["Thing", "--key", "a", "--verify", "sh gate.sh"]);
         project.ralph(&["run", "--once"]).expect_code(4);
