@@ -295,9 +295,9 @@ fn an_editor_has_the_terminal_meanwhile() {
     ui.press("\r");
     ui.expect("a The very first · changed");
     ui.press("z");
-    ui.expect("You changed a");
+    ui.expect("You changed the title and gate of a");
     ui.press("y");
-    ui.expect("undone: you changed a");
+    ui.expect("undone: you changed the title and gate of a");
     ui.press("q");
     expect_restored(&ui.end().0);
     assert_eq!(project.task("a")["title"], json!("First"));
