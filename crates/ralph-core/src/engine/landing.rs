@@ -12,13 +12,15 @@ use crate::decide::verdict;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::{CommitFailure, Evidence, LandingFailure};
 use crate::files::Lock;
-use crate::git::{Combined, Follows, Git, GitError, GitLimits, Work};
+use crate::git::{Combined, Git, GitError, GitLimits, Work};
 use crate::model::{CommitIntent, LandingIntent, Outcome};
 use crate::store::{Claimed, ConflictKind, ConflictRecord, Stage};
 use crate::text::few;
 
 /// After so many lost races a worker keeps the others from landing until it has landed.
 const RACES: u32 = 2;
+/// After so many, somebody commits to the branch faster than gates run: the run leaves it to them.
+const MOST_RACES: u32 = 5;
 const NAP: Duration = Duration::from_millis(10);
 const NAMED: usize = 5;
 
@@ -123,6 +125,14 @@ impl Run<'_> {
                 }
                 Ok(false) => {
                     races += 1;
+                    if races == MOST_RACES {
+                        self.context.leave_branch(
+                            &git,
+                            &branch,
+                            &tip,
+                            &format!("{branch} moves all the time"),
+                        )?;
+                    }
                     lease = Some(lock).filter(|_| races >= RACES);
                 }
                 Err(not) => return Ok(not),
@@ -270,8 +280,8 @@ impl RunContext<'_> {
         }
     }
 
-    /// Moves the branch, unless somebody else moved it: `false`. The checkouts of people follow where they are clean; where
-    /// one cannot, the run lands on a branch of its own from now on.
+    /// Moves the branch, unless somebody else moved it or the run left it: `false`. A branch that a person has checked out is
+    /// never moved, because their git may be at work in it: the run lands on a branch of its own from now on.
     fn put_on_branch(
         &mut self,
         claimed: &Claimed,
@@ -281,25 +291,21 @@ impl RunContext<'_> {
         commit: &str,
         work: Work<'_>,
     ) -> Result<Step<bool>> {
-        let moved = || -> Result<bool, GitError> { Ok(git.tip(branch)?.as_deref() != Some(tip)) };
+        // Another worker may have left the branch meanwhile.
+        let is_left = self.store.run_branch(&self.id)?.as_deref() != Some(branch);
+        let moved = || -> Result<bool, GitError> { Ok(is_left || git.tip(branch)?.as_deref() != Some(tip)) };
         match moved() {
             Ok(true) => return Ok(Ok(false)),
             Ok(false) => {}
             Err(error) => return Ok(Err(fault(error))),
         }
-        let checkouts = match self.checkouts(git, branch) {
-            Ok(checkouts) => checkouts,
-            Err(error) => return Ok(Err(fault(error))),
-        };
-        for checkout in &checkouts {
-            match checkout.can_follow(tip, commit) {
-                Ok(Follows::Yes) => {}
-                Ok(Follows::No(why)) => {
-                    self.leave_branch(git, branch, tip, &why)?;
-                    return Ok(Ok(false));
-                }
-                Err(error) => return Ok(Err(fault(error))),
+        match self.is_checked_out(git, branch) {
+            Ok(true) => {
+                self.leave_branch(git, branch, tip, &format!("{branch} is checked out"))?;
+                return Ok(Ok(false));
             }
+            Ok(false) => {}
+            Err(error) => return Ok(Err(fault(error))),
         }
         let intent = CommitIntent {
             head: Some(work.base.to_owned()),
@@ -310,42 +316,25 @@ impl RunContext<'_> {
             landing: Some(LandingIntent { branch: branch.to_owned(), commit: commit.to_owned() }),
         };
         self.store.set_commit_intent(&claimed.task.id, &claimed.token, &intent)?;
-        for checkout in &checkouts {
-            if let Err(error) = checkout.note_follow(tip, commit) {
-                return Ok(Err(fault(error)));
-            }
-        }
         match git.advance(branch, tip, commit) {
             Ok(true) => {}
             Ok(false) => return Ok(Ok(false)),
             Err(error) => return Ok(Err(fault(error))),
-        }
-        for checkout in &checkouts {
-            if let Err(error) = checkout.finish_follow() {
-                self.warn(format!("{branch} moved on, and its checkout could not follow: {error}"))?;
-            }
         }
         let task = TaskRef::from(&claimed.task);
         self.tell(EventKind::Landed { task, commit: commit.to_owned(), branch: branch.to_owned() })?;
         Ok(Ok(true))
     }
 
-    /// The working trees of people where a branch is checked out.
-    fn checkouts(&self, git: &Git, branch: &str) -> Result<Vec<Git>, GitError> {
-        let mut found = Vec::new();
-        for path in git.checkouts_of(branch)? {
-            let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
-            let Some(checkout) = Git::open(&path.join(git.below_top()), limits)? else { continue };
-            if !checkout.is_own_tree() {
-                // Where a kill kept it from following, it does now.
-                checkout.finish_follow()?;
-                found.push(checkout.without(git.own_files().to_vec()));
-            }
-        }
-        Ok(found)
+    /// Whether a person has a branch checked out. The project's own checkout is asked itself: git's list does not name one whose
+    /// git directory is elsewhere.
+    pub(super) fn is_checked_out(&self, git: &Git, branch: &str) -> Result<bool, GitError> {
+        let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
+        let own = Git::open(self.project.root(), limits)?.and_then(|checkout| checkout.branch());
+        Ok(own.as_deref() == Some(branch) || git.is_checked_out(branch)?)
     }
 
-    /// The run cannot land on its branch without touching what a person is at: from now on it lands on one of its own.
+    /// The branch is a person's just now: from now on the run lands on one of its own.
     fn leave_branch(&mut self, git: &Git, branch: &str, tip: &str, why: &str) -> Result {
         let own = format!("ralph/{}", self.id);
         if branch == own {
@@ -355,9 +344,7 @@ impl RunContext<'_> {
             self.move_to_branch(git, &own, tip)?;
         }
         let now = self.store.run_branch(&self.id)?.unwrap_or_default();
-        self.warn(format!(
-            "{branch} is checked out and cannot follow: {why}; this run lands on {now} from now on"
-        ))
+        self.warn(format!("{why}; this run lands on {now} from now on"))
     }
 
     fn move_to_branch(&mut self, git: &Git, name: &str, tip: &str) -> Result {

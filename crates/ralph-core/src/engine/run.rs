@@ -206,8 +206,10 @@ impl<'a> Run<'a> {
     ) -> Result<RunEvent, EngineError> {
         let run = &mut self.context;
         let settings = run.settings;
-        let own_branch = || settings.git.branch.clone().unwrap_or_else(|| format!("ralph/{}", run.id));
-        let branch = jobs.map(|_| own_branch());
+        let branch = match jobs {
+            Some(_) => Some(self.tree.branch_to_land_on(run)?),
+            None => None,
+        };
         let count = jobs.map_or(1, |jobs| jobs.count);
         let ungated = settings.gate.ungated(run.store, &settings.scope)?;
         let started = EventKind::RunStarted {

@@ -101,8 +101,7 @@ impl WorkTree {
 
     /// Where a run was killed between a commit and what comes after it, that is made up for.
     pub(super) fn finish_commit(&self, run: &mut RunContext<'_>) -> Result {
-        let finish = |git: &Git| git.finish_follow().and_then(|()| git.finish_commit());
-        match self.git_alone(run)?.map(finish) {
+        match self.git_alone(run)?.map(|git| git.finish_commit()) {
             Some(Err(error)) => run.warn(error.to_string()),
             Some(Ok(_)) | None => Ok(()),
         }

@@ -277,13 +277,13 @@ impl Run<'_> {
     fn dismiss_crew(&mut self, crew: &mut Crew<'_>) {
         crew.drain();
         while crew.is_working() {
-            let Ok((place, news)) = crew.news.recv_timeout(LOOK) else {
-                self.context.beat();
-                self.pass_signals_on(crew);
-                continue;
-            };
-            // What goes wrong now is not why the run ends.
-            let _ = self.hear(crew, place, news);
+            // Also between news that come all the time.
+            self.context.beat();
+            self.pass_signals_on(crew);
+            if let Ok((place, news)) = crew.news.recv_timeout(LOOK) {
+                // What goes wrong now is not why the run ends.
+                let _ = self.hear(crew, place, news);
+            }
         }
         reap_orphans();
     }

@@ -134,6 +134,16 @@ impl GitSettings {
 
 /// The supervisor's part.
 impl WorkTree {
+    /// The branch of the settings, unless a person has it checked out; else one of the run's own.
+    pub(super) fn branch_to_land_on(&self, run: &RunContext<'_>) -> Result<String, EngineError> {
+        if let (Some(git), Some(named)) = (&self.git, &self.settings.branch)
+            && !run.is_checked_out(git, named)?
+        {
+            return Ok(named.clone());
+        }
+        Ok(format!("ralph/{}", run.id))
+    }
+
     /// Makes sure that workers can begin: what is in the way is told before any of them starts, and the branch is there.
     pub(super) fn open_for_workers(&mut self, run: &mut RunContext<'_>) -> Result {
         let Some(git) = &self.git else {
@@ -153,8 +163,9 @@ impl WorkTree {
                 Weight::Hinders => run.warn(format!("{obstacle}; {fix}"))?,
             }
         }
-        // Where a kill kept it from following its branch, it does now.
-        git.finish_follow()?;
+        if let Some(named) = self.settings.branch.as_ref().filter(|named| **named != branch) {
+            run.warn(format!("{named} is checked out, so this run lands on {branch}"))?;
+        }
         let Some(head) = git.head_commit()? else {
             let stop = StopRun::error("the repository has no commit that workers could begin from");
             return Err(stop.with_hint("commit the project's files, then `ralph run` again").into());
@@ -193,7 +204,7 @@ impl WorkTree {
         let branch = run.store.run_branch(&run.id)?.unwrap_or_default();
         let (Some(tip), Some(head)) = (git.tip(&branch)?, git.head_commit()?) else { return Ok(()) };
         if git.is_in(&tip, &head)? {
-            if branch == format!("ralph/{}", run.id) && git.checkouts_of(&branch)?.is_empty() {
+            if branch == format!("ralph/{}", run.id) && !run.is_checked_out(git, &branch)? {
                 git.remove_branch(&branch, &tip)?;
             }
             return Ok(());

@@ -1,19 +1,16 @@
 //! Landing: an attempt's commit is combined with the tip of the run's branch without any checkout, and the branch is moved to
 //! exactly the commit that was tested, unless somebody else moved it meanwhile.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use super::call::zero_separated;
 use super::paths::display_path;
 use super::{Git, GitError};
-use crate::files::{Limit, Links, Lock, create_anew, read_text};
+use crate::files::Lock;
 
 /// A conflict names no more files than this.
 const MOST_FILES: usize = 50;
-/// A file in git's directory of a checkout that is about to follow its branch.
-const FOLLOW: &str = "ralph-follow";
 /// Characters of a difference that an agent is shown.
 const DIFF_CHARS: usize = 6000;
 
@@ -39,14 +36,6 @@ pub struct Work<'w> {
     pub is_ralphs: bool,
     /// The message of a commit that brings several together.
     pub message: &'w str,
-}
-
-/// Why a checkout of the branch cannot follow it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Follows {
-    Yes,
-    /// A person has uncommitted changes in it, or is in the middle of something.
-    No(String),
 }
 
 impl Git {
@@ -182,63 +171,12 @@ impl Git {
         }
     }
 
-    /// The working trees where a branch is checked out.
-    pub fn checkouts_of(&self, branch: &str) -> Result<Vec<PathBuf>, GitError> {
+    /// Whether a person has a branch checked out, in any working tree of the repository.
+    pub fn is_checked_out(&self, branch: &str) -> Result<bool, GitError> {
         let full = format!("refs/heads/{branch}");
-        let trees = self.trees()?.into_iter();
-        let here = trees.filter(|tree| !tree.is_gone && tree.branch.as_deref() == Some(&full));
-        Ok(here.map(|tree| tree.path).collect())
-    }
-
-    /// Whether this checkout can follow its branch from one commit to another: nothing in it is changed but Ralph's own
-    /// files, and nothing untracked is in the way. Nothing is touched.
-    pub fn can_follow(&self, old: &str, new: &str) -> Result<Follows, GitError> {
-        let repository = self.repository()?;
-        if let Some(unfinished) = self.unfinished()? {
-            return Ok(Follows::No(format!("{unfinished} is in progress")));
-        }
-        let _ = repository.change(&["update-index", "-q", "--refresh"]).output()?;
-        let out = repository.query(&["diff-index", "--name-only", "-z", old]).run()?;
-        let is_own = |path: &&[u8]| path.starts_with(&self.prefix) && self.own_path(path).is_none();
-        let changed: Vec<String> =
-            zero_separated(&out).filter(|path| !path.is_empty() && !is_own(path)).map(display_path).collect();
-        if !changed.is_empty() {
-            return Ok(Follows::No(format!("it has uncommitted changes: {}", crate::text::few(&changed, 5))));
-        }
-        let output = repository.change(&["read-tree", "-n", "-m", "-u", old, new]).output()?;
-        Ok(match output.success() {
-            true => Follows::Yes,
-            false => Follows::No(crate::text::one_line(&output.error_text(), 200)),
-        })
-    }
-
-    /// Brings the files and the index of this checkout from one commit to another; git changes nothing that a person
-    /// changed.
-    pub fn follow(&self, old: &str, new: &str) -> Result<(), GitError> {
-        self.repository()?.change(&["read-tree", "-m", "-u", old, new]).without_hooks().run().map(drop)
-    }
-
-    /// Notes that this checkout is about to follow its branch, so that it does even if Ralph is killed in between.
-    pub fn note_follow(&self, old: &str, new: &str) -> Result<(), GitError> {
-        let path = self.repository()?.git_dir.join(FOLLOW);
-        let write = || create_anew(&path)?.write_all(format!("{old} {new}").as_bytes());
-        write().map_err(|error| GitError::file(&path, error))
-    }
-
-    /// Brings this checkout to where its branch was moved to, if that was noted and is so. Git changes nothing that a person
-    /// changed.
-    pub fn finish_follow(&self) -> Result<(), GitError> {
-        let repository = self.repository()?;
-        let path = repository.git_dir.join(FOLLOW);
-        let Ok(text) = read_text(&path, Links::Follow, Limit::TEXT) else { return Ok(()) };
-        let followed = match text.split_once(' ') {
-            Some((old, new)) if repository.commit_at("HEAD")?.as_deref() == Some(new) => {
-                self.follow(old, new)
-            }
-            _ => Ok(()),
-        };
-        let _ = std::fs::remove_file(&path);
-        followed
+        let mut here = self.trees()?.into_iter();
+        let is_persons = |path: &Path| Git::discover(path).is_none_or(|tree| !tree.is_own_tree());
+        Ok(here.any(|tree| tree.branch.as_deref() == Some(&full) && is_persons(&tree.path)))
     }
 
     /// Two commits brought together on no branch; none where they conflict.
@@ -309,7 +247,7 @@ mod tests {
         let combined = git.combine(work, &tip).unwrap();
         if let Combined::Commit { commit, .. } = &combined {
             assert!(git.advance("main", &tip, commit).unwrap());
-            git.follow(&tip, commit).unwrap();
+            repo.git(&["reset", "-q", "--hard"]);
         }
         combined
     }
@@ -388,20 +326,14 @@ mod tests {
     }
 
     #[test]
-    fn a_checkout_follows_only_where_it_is_clean() {
+    fn a_branch_that_is_checked_out_or_rebased_is_known() {
         let repo = Repo::with_first_commit();
-        let base = repo.head();
-        let next = work_on(&repo, &base, "next.txt", "1\n");
         let git = repo.open();
-        assert_eq!(git.can_follow(&base, &next).unwrap(), Follows::Yes);
-        repo.write("notes.txt", "a person's\n");
-        assert_eq!(git.can_follow(&base, &next).unwrap(), Follows::Yes);
-        repo.write("next.txt", "in the way\n");
-        assert!(matches!(git.can_follow(&base, &next).unwrap(), Follows::No(_)));
-        std::fs::remove_file(repo.path("next.txt")).unwrap();
-        repo.write("a.txt", "changed\n");
-        assert!(matches!(git.can_follow(&base, &next).unwrap(), Follows::No(_)));
-        assert_eq!(git.checkouts_of("main").unwrap().len(), 1);
-        assert_eq!(git.checkouts_of("other").unwrap().len(), 0);
+        assert!(git.is_checked_out("main").unwrap() && !git.is_checked_out("other").unwrap());
+        repo.git(&["checkout", "-q", "--detach"]);
+        assert!(!git.is_checked_out("main").unwrap());
+        std::fs::create_dir(repo.path(".git/rebase-merge")).unwrap();
+        repo.write(".git/rebase-merge/head-name", "refs/heads/main\n");
+        assert!(git.is_checked_out("main").unwrap());
     }
 }

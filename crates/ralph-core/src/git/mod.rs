@@ -39,7 +39,7 @@ pub use commit::{CommitOrder, CommitOutcome, CommitWatch};
 pub use commit_message::commit_message;
 pub use difference::DiffForm;
 pub use error::{GitError, GitFault};
-pub use landing::{Combined, Follows, Work};
+pub use landing::{Combined, Work};
 pub use obstacles::{Obstacle, Wants, Weight};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;

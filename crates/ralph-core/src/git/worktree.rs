@@ -46,6 +46,13 @@ impl KnownTree {
         let head = head.trim();
         let branch = head.strip_prefix("ref: ").map(str::to_owned);
         let commit = Some(head.to_owned()).filter(|_| branch.is_none() && !head.is_empty());
+        // A rebase works on no branch and moves its branch in the end.
+        let rebased = || {
+            let names = ["rebase-merge/head-name", "rebase-apply/head-name"];
+            let read = |name| read_text(&git_dir.join(name), Links::Follow, Limit::SETTINGS).ok();
+            names.into_iter().find_map(read).map(|name| name.trim().to_owned())
+        };
+        let branch = branch.or_else(rebased);
         Self { is_gone: !path.is_dir(), path, head: commit, branch }
     }
 }

@@ -7,7 +7,7 @@ use ralph_core::git::Git;
 use ralph_core::host::{Host, Liveness, ThisHost};
 use ralph_core::model::RunId;
 use ralph_core::store::WorkerRow;
-use ralph_core::text::few;
+use ralph_core::text::{few, one_line};
 use serde::Serialize;
 
 use super::run::trees_dir;
@@ -57,6 +57,8 @@ struct Tree {
     changed: Vec<String>,
     /// Commits that are on no branch and under no reference.
     unsaved_commits: u64,
+    /// Why it is not known what is in it.
+    unreadable: Option<String>,
     /// Whether its directory is gone.
     is_gone: bool,
 }
@@ -66,7 +68,8 @@ impl Tree {
     fn unsaved(&self) -> Option<String> {
         let files = (!self.changed.is_empty()).then(|| few(&self.changed, NAMED));
         let commits = (self.unsaved_commits > 0).then(|| counted(self.unsaved_commits, "commit"));
-        let all: Vec<String> = commits.into_iter().chain(files).collect();
+        let unreadable = self.unreadable.as_ref().map(|why| format!("unknown: {why}"));
+        let all: Vec<String> = commits.into_iter().chain(files).chain(unreadable).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
 }
@@ -118,15 +121,26 @@ fn trees(workspace: &Workspace) -> Result<(Option<Git>, Vec<Tree>), CommandError
         }
         let path = known.path.display().to_string();
         let holder = held.iter().find(|held| held.work_tree == path && is_held(held));
-        let changed = own.as_ref().and_then(|own| own.snapshot().ok()).map(|tree| tree.dirty());
-        let unsaved = own.as_ref().and_then(|own| own.unsaved_commits().ok());
+        let inside = match (&own, known.is_gone) {
+            (Some(own), _) => own.snapshot().and_then(|tree| Ok((tree.dirty(), own.unsaved_commits()?))),
+            (None, true) => Ok(Default::default()),
+            (None, false) => Err(ralph_core::git::GitError::Refused {
+                command: "rev-parse".to_owned(),
+                message: "it is no working tree of git".to_owned(),
+            }),
+        };
+        let (inside, unreadable) = match inside {
+            Ok(inside) => (inside, None),
+            Err(error) => (Default::default(), Some(one_line(&error.to_string(), 200))),
+        };
         trees.push(Tree {
             path,
             head: known.head,
             run_id: holder.map(|holder| holder.run_id.clone()),
             worker: holder.map(|holder| holder.worker.clone()),
-            changed: changed.unwrap_or_default(),
-            unsaved_commits: unsaved.unwrap_or_default(),
+            changed: inside.0,
+            unsaved_commits: inside.1,
+            unreadable,
             is_gone: known.is_gone,
         });
     }

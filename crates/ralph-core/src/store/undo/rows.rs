@@ -45,7 +45,7 @@ const fn table(name: &'static str) -> Table {
 }
 
 /// In the order in which deleted rows are put back. Every table that belongs to tasks is among them, except [`NOT_NOTED`].
-pub const TABLES: [Table; 25] = [
+pub const TABLES: [Table; 26] = [
     Table {
         name: "tasks",
         maintained: &["open_deps", "child_count", "open_children", "failed_ancestors", "spec_shown"],
@@ -75,6 +75,7 @@ pub const TABLES: [Table; 25] = [
     table("left_work"),
     table("first_looks"),
     table("task_logs"),
+    table("conflicts"),
 ];
 
 /// What belongs to tasks and is not noted: it follows from the rest, or belongs to an attempt under way.

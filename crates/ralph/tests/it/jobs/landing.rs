@@ -95,29 +95,30 @@ fn work_that_fails_its_gate_together_with_others_is_an_integration_failure() {
 }
 
 #[test]
-fn a_clean_checkout_of_the_branch_follows_and_another_is_never_touched() {
+fn a_branch_that_is_checked_out_is_never_moved() {
     let project = project(&writes_own_file());
     project.set("git", "branch = \"main\"");
     add_tasks(&project, 2);
-    project.write("notes.txt", "untracked, a person's\n");
-    project.ok(&["run", "-j", "2"]);
-    assert!(project.path("k1.txt").exists() && project.path("k2.txt").exists());
-    assert_eq!(changed(&project), "");
-    // A person is at work: the branch stays where it is, and so do their files.
     project.write("base.txt", "a person's edit\n");
-    project.add(&["More", "--key", "k3", "--verify", "test -f k3.txt"]);
     let head = project.git(&["rev-parse", "main"]);
     let run = project.ok(&["run", "-j", "2"]);
-    assert_eq!(project.git(&["rev-parse", "main"]), head);
-    assert_eq!(project.read("base.txt"), "a person's edit\n");
-    assert_eq!(changed(&project).trim(), "M base.txt");
-    let branch = branch(&project);
-    assert!(branch.starts_with("ralph/") && files_on(&project, &branch).contains("k3.txt"), "{branch}");
+    let own = branch(&project);
     assert!(
-        run.stdout.contains("main is checked out and cannot follow: it has uncommitted changes: base.txt"),
+        run.stdout.contains(&format!("main is checked out, so this run lands on {own}")),
         "{}",
         run.stdout
     );
+    assert!(run.stdout.contains(&format!("git merge {own}")), "{}", run.stdout);
+    assert_eq!((project.git(&["rev-parse", "main"]), changed(&project).trim()), (head, "M base.txt"));
+    assert!(files_on(&project, &own).contains("k2.txt"));
+    // Elsewhere it is free, and the work that was not merged yet is part of what lands there.
+    project.git(&["checkout", "-q", "base.txt"]);
+    project.git(&["checkout", "-qb", "elsewhere"]);
+    project.git(&["merge", "-q", &own]);
+    project.git(&["branch", "-qf", "main", &own]);
+    project.add(&["More", "--key", "k3", "--verify", "test -f k3.txt"]);
+    let run = project.ok(&["run", "-j", "2"]);
+    assert!(files_on(&project, "main").contains("k3.txt"), "{}", run.stdout);
 }
 
 #[test]
