@@ -263,7 +263,7 @@ impl RunContext<'_> {
         Ok(self.store.set_stage(&claimed.task.id, &claimed.token, stage)?)
     }
 
-    /// The lock that whoever moves the branch holds.
+    /// Held while the branch is moved.
     fn landing_lock(&mut self, git: &Git) -> Result<Step<Lock>> {
         loop {
             match git.landing_lock() {

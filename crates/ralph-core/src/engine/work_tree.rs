@@ -160,14 +160,23 @@ impl WorkTree {
         };
         let dirty = start.as_ref().map(Snapshot::dirty).unwrap_or_default();
         self.run_start = start;
+        self.check_dirty(run, &dirty, "Ralph leaves them out of commits and rollbacks")
+    }
+
+    /// What the settings say of uncommitted changes at the start; `consequence` is what they mean for a run that goes on.
+    pub(super) fn check_dirty(
+        &self,
+        run: &mut RunContext<'_>,
+        dirty: &[String],
+        consequence: &str,
+    ) -> Result {
         match self.settings.on_dirty {
             _ if dirty.is_empty() => Ok(()),
-            OnDirty::Continue => run.warn(format!(
-                "uncommitted changes at start: {}; Ralph leaves them out of commits and rollbacks",
-                some_of(&dirty)
-            )),
+            OnDirty::Continue => {
+                run.warn(format!("uncommitted changes at start: {}; {consequence}", some_of(dirty)))
+            }
             OnDirty::Refuse => {
-                let reason = format!("the working tree has uncommitted changes: {}", some_of(&dirty));
+                let reason = format!("the working tree has uncommitted changes: {}", some_of(dirty));
                 let hint =
                     "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
                 Err(StopRun::error(reason).with_hint(hint).into())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::run_context::RunContext;
 use super::run_end::{EngineError, Result, StopRun};
 use super::settings::{CommitWhen, GitSettings, OnDirty};
-use super::work_tree::{WorkTree, some_of};
+use super::work_tree::WorkTree;
 use crate::agent::{
     BoundedText, Exit, HOLDER, Launch, ProcessLimits, Stop, Stream, Watch, end_of_holders, holder_mark,
     run_below,
@@ -182,19 +182,7 @@ impl WorkTree {
             run.tell(EventKind::BranchChanged { branch: branch.clone() })?;
         }
         let dirty = git.snapshot().map(|tree| tree.dirty()).unwrap_or_default();
-        match self.settings.on_dirty {
-            _ if dirty.is_empty() => Ok(()),
-            OnDirty::Continue => run.warn(format!(
-                "uncommitted changes at start: {}; workers begin from the last commit and do not see them",
-                some_of(&dirty)
-            )),
-            OnDirty::Refuse => {
-                let reason = format!("the working tree has uncommitted changes: {}", some_of(&dirty));
-                let hint =
-                    "commit or stash the changes, or allow them: ralph config set git.on_dirty continue";
-                Err(StopRun::error(reason).with_hint(hint).into())
-            }
-        }
+        self.check_dirty(run, &dirty, "workers begin from the last commit and do not see them")
     }
 
     /// At the end: where the run's work is, if it is not in what is checked out. A branch of the run's own that holds nothing

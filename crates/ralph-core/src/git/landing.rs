@@ -161,7 +161,7 @@ impl Git {
         }
     }
 
-    /// The lock that whoever moves the run's branch holds; none while somebody else has it. It is free when its holder dies.
+    /// Held while the run's branch is moved; none while another process has it. It is free when its holder dies.
     pub fn landing_lock(&self) -> Result<Option<Lock>, GitError> {
         let path = self.common_dir().join("ralph-landing");
         match Lock::within(&path, Duration::ZERO) {

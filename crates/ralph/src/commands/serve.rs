@@ -17,8 +17,8 @@ pub struct Args {
     /// The port to listen on (default: a free one).
     #[arg(long, value_name = "PORT", default_value = "0", hide_default_value = true)]
     port: u16,
-    /// The address to listen on. With any other than this machine's own, whoever has the link can use the dashboard from
-    /// elsewhere, and everything is sent unencrypted.
+    /// The address to listen on. With any other than this machine's own, everyone with the link can use the dashboard
+    /// from elsewhere, and everything is sent unencrypted.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: String,
     /// Whether the dashboard may pause, resume and stop runs, leave notes, skip tasks, give go-aheads and undo (default: only

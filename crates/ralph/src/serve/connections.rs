@@ -1,5 +1,5 @@
-//! The connections of the dashboard: one thread, one `poll`, and bounds for all of it, so that whoever connects slowly or often
-//! takes nobody else's place.
+//! The connections of the dashboard: one thread, one `poll`, and bounds for all of it, so that slow or frequent
+//! connections keep nobody else out.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -247,8 +247,8 @@ impl Connections {
         self.open.retain_mut(|one| !one.is_quiet() || one.tell(&quiet));
     }
 
-    /// Takes one connection. Where there is no room, the one that has been sending its request for longest makes way: whoever
-    /// asks at once is always answered. `false` if nobody connects.
+    /// Takes one connection. Where there is no room, the one that has been sending its request for longest is closed, so
+    /// that a client that sends its request at once is always answered. `false` if nobody connects.
     fn accept(&mut self, handle: &mut impl FnMut(Id, Request) -> Next) -> bool {
         let stream = match self.listener.accept() {
             Ok((stream, _)) => stream,

@@ -1,5 +1,5 @@
 //! Text with colors, as the rest of Ralph makes it, as lines of a screen. Nothing but colors and letters gets through: what
-//! could move a cursor or turn the direction of a line is dropped, whoever wrote it.
+//! could move a cursor or turn the direction of a line is dropped.
 
 use ralph_core::text::is_invisible;
 use ratatui_core::style::{Color, Modifier, Style};

@@ -40,7 +40,7 @@ impl Attendant for AtTerminal {
     }
 }
 
-/// A terminal, which tests stand in for.
+/// The terminal that a question is asked in, as a trait so that tests can type at a given moment.
 trait Terminal {
     type Mode;
     /// From here on every key arrives as it is pressed; what was typed before is forgotten.
