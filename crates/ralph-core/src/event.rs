@@ -10,6 +10,7 @@ use crate::model::{
     Attempt, Cost, ErrorType, GateOf, GateOutcome, Key, LearningId, ModelChoice, Outcome, ReviewVerdict,
     RunId, Status, Task, TaskId, Timestamp, Verification,
 };
+use crate::sandbox::Enforced;
 use crate::store::{ConflictKind, Merged, PlanCounts};
 
 pub const EVENT_VERSION: u32 = 1;
@@ -111,6 +112,9 @@ pub enum EventKind {
         /// The branch that their work lands on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
+        /// What confines agents and gates.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Enforced>,
     },
     /// A try whose process died was found and recorded.
     LostFound {

@@ -3,6 +3,7 @@
 use crate::agent::{AgentReport, Stop};
 use crate::gate::Tampered;
 use crate::model::{ErrorType, FailureClass, GateRecord, GitRecord, Outcome, Review, ReviewVerdict};
+use crate::sandbox::Denial;
 use crate::signals::Signals;
 use crate::store::ConflictKind;
 use crate::text::few;
@@ -33,6 +34,10 @@ pub struct Evidence {
     /// Whether a gate that passes stands for a signal that was forgotten: the settings say so, and it did not pass before
     /// the attempt.
     pub accept_green: bool,
+    /// What the sandbox refused.
+    pub denied: Vec<Denial>,
+    /// Whether an earlier attempt on the task failed because of that and was not counted.
+    pub denied_before: bool,
     /// What else speaks for or against the work.
     pub integrity: Integrity,
     /// Why work that is done is not on its branch or not committed.

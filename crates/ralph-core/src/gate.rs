@@ -17,6 +17,7 @@ use crate::agent::{
 use crate::diagnose::Reader;
 pub use crate::evidence::GateResult;
 use crate::model::{BaselineRun, GateOf, GateOutcome, GateRecord};
+use crate::sandbox::{Confinement, confined};
 use crate::text;
 use crate::which;
 use broken::Exited;
@@ -48,6 +49,7 @@ pub struct Gate<'a> {
     pub rerun_below: Duration,
     /// The texts of its task: a missing path that they name is for the task to write.
     pub task_texts: Vec<String>,
+    pub confinement: Option<&'a Confinement>,
 }
 
 /// Runs a gate, started by the guard where there is one, again if it fails and may be flaky. `look_on` is called many times
@@ -102,6 +104,7 @@ fn once(
         env: gate.env.clone(),
         cwd: gate.dir.to_owned(),
         stdin: String::new(),
+        confined: None,
     };
     let limits = ProcessLimits { wall: gate.timeout, idle: None, grace: gate.grace };
     let mut output = Output {
@@ -111,7 +114,9 @@ fn once(
         look_on,
         ends: false,
     };
-    let ended = match agent::run_below(guard, &launch, &limits, interrupt, &mut output) {
+    let launch = confined(gate.confinement, launch);
+    let ended = launch.and_then(|launch| agent::run_below(guard, &launch, &limits, interrupt, &mut output));
+    let ended = match ended {
         Err(error) if error.source.kind() == std::io::ErrorKind::ArgumentListTooLong => {
             // A fault of this gate alone.
             let ended = "cannot run: its command is too long for this system";
@@ -132,6 +137,7 @@ fn once(
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
             (GateOutcome::TimedOut, format!("timed out after {}", text::duration(gate.timeout)))
         }
+        (Stop::OverLimit(excess), _) => (GateOutcome::Failed, format!("was stopped: it had {excess}")),
         (Stop::GuardLost, _) => {
             (GateOutcome::Failed, "was stopped because Ralph's guard process was killed".into())
         }
@@ -296,6 +302,7 @@ mod tests {
             rerun,
             rerun_below: Duration::from_secs(20),
             task_texts: Vec::new(),
+            confinement: None,
         }
     }
 

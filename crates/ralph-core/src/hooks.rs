@@ -116,6 +116,7 @@ pub fn run(
         env,
         cwd: call.dir.to_owned(),
         stdin: format!("\n{stdin}\n"),
+        confined: None,
     };
     let limits = ProcessLimits { wall: call.timeout.unwrap_or(Duration::MAX), idle: None, grace: call.grace };
     let mut output =

@@ -52,6 +52,7 @@ pub mod plan;
 pub mod project;
 pub mod recovery;
 pub mod replay;
+pub mod sandbox;
 pub mod signals;
 pub mod similar_tasks;
 pub mod store;

@@ -203,6 +203,7 @@ fn run(dir: &Path, args: &[&str]) -> Duration {
         .args(args)
         .current_dir(dir)
         .env_remove("RALPH_RUN_ID")
+        .env("RALPH_SET_SANDBOX_MODE", "off")
         .stdout(Stdio::null())
         .status()
         .unwrap();

@@ -3,17 +3,16 @@
 //! `cargo bench -p ralph` prints a table. Nothing here fails a build.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph_core::model::{NewTask, TaskId, Timestamp};
-use ralph_core::store::Store;
-
 const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
-/// `true`-like: it says done and nothing else.
-const AGENT: &str = "echo \"<task-done>$RALPH_TASK_ID</task-done>\"";
+/// `true`-like: it says done, and why nothing changed.
+const AGENT: &str =
+    "echo \"<no-change-needed>a benchmark</no-change-needed>\n<task-done>$RALPH_TASK_ID</task-done>\"";
 
 fn main() {
     // `cargo test` runs benchmarks too, with this flag; they are not tests.
@@ -22,12 +21,13 @@ fn main() {
     }
     // A name on the command line runs that part alone: `cargo bench -p ralph -- overhead`.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let parts: [(&str, fn()); 5] = [
+    let parts: [(&str, fn()); 6] = [
         ("overhead", overhead),
         ("large_repository", large_repository),
         ("plan_sizes", plan_sizes),
         ("memory", memory),
         ("start_up", start_up),
+        ("sandbox", sandbox),
     ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|word| word == name) {
@@ -39,7 +39,7 @@ fn main() {
 fn ralph(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(RALPH);
     command.args(args).current_dir(dir).stdin(Stdio::null()).stdout(Stdio::null());
-    command.env_remove("RALPH_RUN_ID");
+    command.env_remove("RALPH_RUN_ID").env("RALPH_SET_SANDBOX_MODE", "off");
     command
 }
 
@@ -57,27 +57,44 @@ fn project(agent: &str) -> tempfile::TempDir {
     dir
 }
 
-fn store(dir: &Path) -> Store {
-    Store::create(&dir.join(".ralph/progress.db")).unwrap()
+/// What the sandbox adds to an attempt: the same run without it and with each backend.
+fn sandbox() {
+    const ATTEMPTS: usize = 40;
+    println!("\nsandbox: {ATTEMPTS} attempts without gates");
+    let mut without = None;
+    for backend in ["off", "bubblewrap", "landlock"] {
+        let mut best = Duration::MAX;
+        for _ in 0..5 {
+            let dir = project(AGENT);
+            fill(dir.path(), ATTEMPTS, |_| None);
+            let mut command = ralph(dir.path(), &["run"]);
+            if backend != "off" {
+                command.env("RALPH_SET_SANDBOX_MODE", "auto").env("RALPH_SANDBOX_BACKEND", backend);
+            }
+            let started = Instant::now();
+            command.status().unwrap();
+            best = best.min(started.elapsed());
+        }
+        let each = best / u32::try_from(ATTEMPTS).unwrap();
+        let more = each.saturating_sub(*without.get_or_insert(each));
+        println!("  {backend:<11} {:>6.1} ms an attempt, {:>5.1} ms more", millis(each), millis(more));
+    }
 }
 
-/// Adds tasks; `after` says which earlier one each depends on.
-fn fill(dir: &Path, tasks: usize, after: impl Fn(usize, &[TaskId]) -> Option<TaskId>) {
-    let mut store = store(dir);
-    let mut ids: Vec<TaskId> = Vec::with_capacity(tasks);
-    let mut seed = 1_u64;
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// Imports tasks; `after` says which task, by its number, each depends on.
+fn fill(dir: &Path, tasks: usize, after: impl Fn(usize) -> Option<usize>) {
+    let mut plan = String::from("{\"type\":\"ralph\",\"version\":1}\n");
     for n in 0..tasks {
-        let new = NewTask {
-            title: format!("task {n}"),
-            after: after(n, &ids).into_iter().collect(),
-            ..NewTask::default()
-        };
-        let id = store.add_task(&new, Timestamp::from_secs(n as i64), &mut || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            seed >> 30
-        });
-        ids.push(id.unwrap());
+        let after: Vec<String> = after(n).iter().map(|n| format!("\"K{n}\"")).collect();
+        let after = after.join(",");
+        writeln!(plan, r#"{{"type":"task","key":"K{n}","title":"task {n}","after":[{after}]}}"#).unwrap();
     }
+    fs::write(dir.join(".ralph/plan.jsonl"), plan).unwrap();
+    assert!(ralph(dir, &["import", ".ralph/plan.jsonl"]).stderr(Stdio::null()).status().unwrap().success());
 }
 
 /// Time per attempt of a run over `n` attempts.
@@ -120,7 +137,7 @@ fn git_status(dir: &Path, n: u32) -> Duration {
 fn overhead() {
     println!("harness overhead per attempt (agent prints one line; git repository)");
     let dir = project(AGENT);
-    fill(dir.path(), 1600, |_, _| None);
+    fill(dir.path(), 1600, |_| None);
     let rounds = 200;
     let mut differences = Vec::new();
     for _ in 0..6 {
@@ -199,7 +216,7 @@ fn large_repository() {
     }
     git(dir.path(), &["add", "-A"]);
     git(dir.path(), &["commit", "-qm", "many"]);
-    fill(dir.path(), 1000, |_, _| None);
+    fill(dir.path(), 1000, |_| None);
     let toml = fs::read_to_string(dir.path().join(".ralph.toml")).unwrap();
     let commit = "[git]\ncommit = \"on-success\"\n";
     let rollback = "rollback = \"reset\"\n";
@@ -239,9 +256,10 @@ fn plan_sizes() {
         let make = |tasks: usize| {
             let dir = project(AGENT);
             match shape {
-                Shape::AllReady => fill(dir.path(), tasks, |_, _| None),
-                Shape::Chain => fill(dir.path(), tasks, |_, ids| ids.last().cloned()),
-                Shape::HalfWaitsFirst => waiting_first(dir.path(), tasks),
+                Shape::AllReady => fill(dir.path(), tasks, |_| None),
+                Shape::Chain => fill(dir.path(), tasks, |n| n.checked_sub(1)),
+                // Half the plan waits for the last task and stands before the other half.
+                Shape::HalfWaitsFirst => fill(dir.path(), tasks, |n| (n < tasks / 2).then_some(tasks - 1)),
             }
             dir
         };
@@ -260,28 +278,6 @@ fn plan_sizes() {
     }
 }
 
-/// Half the plan waits for one task of low priority and stands before the other half.
-fn waiting_first(dir: &Path, tasks: usize) {
-    let mut store = store(dir);
-    let now = Timestamp::from_secs(0);
-    let mut seed = 7_u64;
-    let mut random = move || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        seed >> 30
-    };
-    let gatekeeper = NewTask { title: "last".into(), priority: 1_000_000, ..NewTask::default() };
-    let gatekeeper = store.add_task(&gatekeeper, now, &mut random).unwrap();
-    for n in 0..tasks {
-        let waits = n < tasks / 2;
-        let new = NewTask {
-            title: format!("task {n}"),
-            after: if waits { vec![gatekeeper.clone()] } else { Vec::new() },
-            ..NewTask::default()
-        };
-        store.add_task(&new, now, &mut random).unwrap();
-    }
-}
-
 fn memory() {
     println!("1 GB of agent output");
     for (name, agent) in [
@@ -289,7 +285,7 @@ fn memory() {
         ("no newline at all", "head -c 1000000000 /dev/zero"),
     ] {
         let dir = project(&format!("{agent}; echo; {AGENT}"));
-        fill(dir.path(), 1, |_, _| None);
+        fill(dir.path(), 1, |_| None);
         let started = Instant::now();
         let mut child = ralph(dir.path(), &["run", "--quiet"]).spawn().unwrap();
         let mut peak = 0;

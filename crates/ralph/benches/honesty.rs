@@ -171,6 +171,8 @@ impl Bench {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", &self.dir)
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            // Its agents play tricks that the sandbox would stop; here Ralph's own checks are measured.
+            .env("RALPH_SET_SANDBOX_MODE", "off")
             .env("BENCH_TASKS", self.dir.join("tasks"))
             .env("BENCH_HIDDEN", self.dir.join("hidden"))
             .env("BENCH_SEED", self.seed.to_string())

@@ -82,6 +82,7 @@ fn ralph(root: &Path, args: &[&str]) {
         .args(args)
         .current_dir(root)
         .env_remove("RALPH_RUN_ID")
+        .env("RALPH_SET_SANDBOX_MODE", "off")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()

@@ -10,6 +10,8 @@ use ralph_core::agent::Signal;
 use ralph_core::engine::{EngineError, PromptError};
 use ralph_core::exit::RunExit;
 use ralph_core::model::IdError;
+#[cfg(feature = "postgres")]
+use ralph_core::store::ServerFault;
 use ralph_core::store::StoreError;
 use ralph_core::text::shell_word;
 
@@ -152,10 +154,42 @@ impl From<StoreError> for CommandError {
             }
             E::CannotUndo { .. } => "run `ralph undo --list` to see what can be undone",
             E::LearningIdTaken(_) => "remove the id to import it as a new learning",
+            E::NotEmpty { .. } => "name another file, or another schema: ralph config set store.schema NAME",
+            #[cfg(feature = "postgres")]
+            E::Server { fault, .. } => match server_hint(*fault) {
+                Some(hint) => hint,
+                None => return Self::environment(error),
+            },
             E::ClaimMoved(_) | E::Engine { .. } => return Self::environment(error),
         };
         Self::new(exit, &error).hint(hint)
     }
+}
+
+/// What to do about what a server said.
+#[cfg(feature = "postgres")]
+fn server_hint(fault: ServerFault) -> Option<&'static str> {
+    Some(match fault {
+        ServerFault::Unreachable | ServerFault::Lost => {
+            "check that the server runs and can be reached from here, then run the command again"
+        }
+        ServerFault::WrongPassword => {
+            "give the right user in the URL, and its password in PGPASSWORD or in the file that PGPASSFILE names"
+        }
+        ServerFault::Certificate => {
+            "add the authority that signed the server's certificate to those that this machine trusts, or name it in SSL_CERT_FILE"
+        }
+        ServerFault::MissingDatabase => "create the database first: createdb NAME",
+        ServerFault::MissingProject => "set up the project on this server: ralph store init",
+        ServerFault::OlderSchema => "migrate it once for all machines: ralph store migrate",
+        ServerFault::Denied => "give the role the rights that docs/team.md lists",
+        ServerFault::ReadOnly => "name the primary server: this one is a read-only standby",
+        ServerFault::DiskFull => "free some disk space on the server, then run the command again",
+        ServerFault::Locked => {
+            "another process writes for a long time; wait until it is done, then try again"
+        }
+        ServerFault::Conflict | ServerFault::Other => return None,
+    })
 }
 
 impl From<PromptError> for CommandError {
@@ -182,6 +216,8 @@ impl From<EngineError> for CommandError {
             EngineError::Gate { .. } => {
                 Self::environment(error).hint("fix the task's gate: ralph task edit ID --verify CMD")
             }
+            EngineError::Sandbox(_) => Self::environment(error)
+                .hint("check the space and the permissions of the directory for temporary files"),
             EngineError::Log { .. } => {
                 Self::environment(error).hint("check the permissions and the free space of .ralph/logs")
             }

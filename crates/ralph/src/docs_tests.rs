@@ -86,6 +86,8 @@ fn takes(kind: Kind) -> String {
         Kind::Words => "list of names".to_owned(),
         Kind::Patterns => "list of paths".to_owned(),
         Kind::Choices(words) => format!("list of: {}", words().join(", ")),
+        Kind::Network(words) => format!("{}, list of hosts", words.join(", ")),
+        Kind::Size => "size such as 4G".to_owned(),
         Kind::Arguments => "list of words".to_owned(),
         Kind::Table(example) => format!("table: `{example}`"),
     }

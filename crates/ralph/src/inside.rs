@@ -5,10 +5,10 @@ use std::path::Path;
 
 use ralph_core::host::{ThisHost, ancestors, is_inside, sees_processes};
 use ralph_core::project::Project;
-use ralph_core::store::Store;
 
 use crate::command_error::CommandError;
-use crate::commands::{Command, breaker, config, learnings, limits, task, worktrees};
+use crate::commands::{Command, breaker, config, learnings, limits, store, task, worktrees};
+use crate::store_place;
 use crate::workspace::{set_read_only, start_dir};
 
 /// What a command does to a project.
@@ -46,13 +46,26 @@ fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
         Command::Init(_) => Some(Project::at(&here)),
         _ => Project::find(&here),
     };
-    let database = project.map(|project| project.database());
-    let Some(database) = database.filter(|path| path.is_file()) else { return false };
-    let at_work = Store::open_read_only(&database).and_then(|store| store.at_work());
+    let Some(project) = project else { return false };
+    let Ok(place) = store_place::of(&project) else { return false };
+    if place.file().is_some_and(|path| !path.is_file()) {
+        return false;
+    }
+    let at_work = place.open_read_only().and_then(|store| store.at_work());
     at_work.is_ok_and(|at_work| {
         !at_work.claim_holders.is_empty()
-            && (!sees_processes() || is_inside(ancestors(&ThisHost::new()), &at_work))
+            && (!sees_processes()
+                || is_on_read_only_mount(&project.database())
+                || is_inside(ancestors(&ThisHost::new()), &at_work))
     })
+}
+
+/// In a sandbox of its own the ancestors of this process cannot be seen, but Ralph's own directory is mounted so that nobody
+/// can write it: that is the mark of an attempt, which nothing in the sandbox can take away.
+fn is_on_read_only_mount(database: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    let dir = database.parent().unwrap_or(database);
+    access(dir, Access::WRITE_OK) == Err(rustix::io::Errno::ROFS)
 }
 
 /// A command that is not listed changes something: nothing is allowed inside an attempt by oversight.
@@ -67,6 +80,7 @@ fn effect(command: &Command) -> Effect {
         | Command::Guard(_) => Effect::None,
         Command::Status(_)
         | Command::Runs(_)
+        | Command::Workers(_)
         | Command::Ui(_)
         | Command::Diff(_)
         | Command::Analyze(_)
@@ -82,6 +96,7 @@ fn effect(command: &Command) -> Effect {
         | Command::Config(Config::Show { .. } | Config::Get { .. } | Config::Path(_))
         | Command::Breaker(breaker::Command::Show(_))
         | Command::Limits(limits::Command::Show(_))
+        | Command::Store(store::Command::Check(_))
         | Command::Worktrees(worktrees::Command::List(_))
         | Command::Task(Task::List(_) | Task::Show { .. } | Task::Tree { .. })
         | Command::Task(Task::Deps(task::Deps::List { .. }))

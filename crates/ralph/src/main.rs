@@ -17,6 +17,7 @@ mod report;
 mod secrets;
 mod serve;
 mod settings;
+mod store_place;
 #[cfg(test)]
 mod texts_tests;
 mod tui;
@@ -26,8 +27,15 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::Parser;
+use ralph_core::sandbox::start_inside;
+
+use crate::command_error::CommandError;
 
 fn main() -> ExitCode {
+    // Before anything else: every confined launch begins here, and nothing of the command line is meant for people.
+    if let Some(error) = start_inside(std::env::args_os()) {
+        return CommandError::environment(format_args!("cannot start in the sandbox: {error}")).report();
+    }
     secrets::remember_environment(std::env::vars_os());
     let cli = commands::Cli::parse();
     match commands::dispatch(cli) {

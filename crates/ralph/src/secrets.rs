@@ -42,6 +42,9 @@ pub fn remember_settings(settings: &Settings) {
     if let Some(url) = &*settings.notify.webhook {
         found.extend(secrets_in_url("webhook", &url.0));
     }
+    if let Some(url) = &*settings.store.url {
+        found.extend(secrets_in_url("store", &url.0));
+    }
     for agent in settings.agents.values() {
         let setup = &agent.setup;
         found.extend(setup.env.iter().flat_map(|(name, value)| secrets_in(name, value)));

@@ -5,6 +5,7 @@ mod agents;
 mod changed_defaults;
 pub mod edit;
 mod load;
+mod sandbox;
 mod types;
 
 use std::collections::BTreeMap;
@@ -16,16 +17,18 @@ use std::time::Duration;
 use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn, ReviewWhen};
 use ralph_core::files::{Limit, Links, read_text};
 use ralph_core::model::Strategy;
+use ralph_core::sandbox::{Mode, Network};
 use ralph_core::text::{mask_secrets, shell_word};
 
 pub use self::agents::{AgentSettings, FIELDS as AGENT_FIELDS, build as build_agent, format_name};
 pub use self::changed_defaults::{defaults_revision, notices};
 use self::edit::Name;
 pub use self::load::{PREFIX, nearest};
+pub use self::sandbox::{AgentNetwork, GateNetwork, Size};
 use self::types::SettingType;
 pub use self::types::{
-    AgentsMd, AnySetting, BaselineWhen, Count, Kind, Patterns, Rollback, Secret, Setting, Source, WebhookUrl,
-    parse_duration, shown_url,
+    AgentsMd, AnySetting, BaselineWhen, Count, Kind, Patterns, Rollback, Secret, Setting, Source, StoreUrl,
+    WebhookUrl, parse_duration, shown_url,
 };
 use crate::command_error::CommandError;
 use crate::notify::Occasion;
@@ -160,6 +163,13 @@ const fn minutes(n: u64) -> Duration {
 }
 
 settings! {
+    store: StoreSection {
+        /// The PostgreSQL server that has the plan, such as `postgres://ralph@db.example/team`. By default the plan is in
+        /// `.ralph/progress.db`. `RALPH_STORE` overrides it.
+        url: Option<StoreUrl> = None,
+        /// The schema of this project on the server. By default a name made from the repository's first commit.
+        schema: Option<String> = None,
+    }
     run: RunSection {
         /// The agent to use: a built-in one such as `claude`, or a name from `[agents.NAME]`.
         agent: String = DEFAULT_AGENT.to_owned(),
@@ -262,6 +272,28 @@ settings! {
         protect: Patterns = Patterns(Vec::new()),
         /// Whether a run refuses to start while a task in its scope has no gate.
         require: bool = false,
+    }
+    sandbox: SandboxSection {
+        /// Whether agents and gates are confined: as far as that works here, or not at all unless all of it is enforced.
+        mode: Mode = Mode::Auto,
+        /// Further directories that agents and gates may write, such as package caches.
+        cache: Vec<String> = Vec::new(),
+        /// Further files and directories that they may not read.
+        deny_read: Vec<String> = Vec::new(),
+        /// Files and directories that they may read although Ralph hides them by default, such as `~/.aws`.
+        allow_read: Vec<String> = Vec::new(),
+        /// Further environment variables that they get. `NAME_*` stands for all that begin so.
+        env: Vec<String> = Vec::new(),
+        /// What agents may reach: everything, nothing, or only these hosts.
+        network: AgentNetwork = AgentNetwork(Network::Open),
+        /// What gates may reach. `loopback` is the sandbox's own, not the machine's.
+        gate_network: GateNetwork = GateNetwork(Network::Open),
+        /// Maximum number of processes at once.
+        max_processes: Option<Count> = None,
+        /// Maximum memory.
+        max_memory: Option<Size> = None,
+        /// Maximum size of a file that is written.
+        max_file: Option<Size> = None,
     }
     review: ReviewSection {
         /// The agent that reviews finished work. By default the agent of the run, in a fresh session.
@@ -451,6 +483,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use ralph_core::project::Project;
     use ralph_core::store::Scope;
 
     use super::*;
@@ -461,7 +494,10 @@ mod tests {
         let run = run_settings(settings, Scope::All, &Args::default());
         let planning = crate::commands::plan::limits(settings);
         let (team, reviewer) = (settings.team(), settings.reviewer());
-        format!("{run:?} {team:?} {reviewer} {} {planning:?}", crate::notify::described(settings))
+        let url = settings.store.url.as_ref().map_or("postgres://h/d", |url| &url.0);
+        let place = crate::store_place::named(&Project::at("/"), settings, url);
+        let place = place.map_or_else(|error| error.message().to_owned(), |place| place.to_string());
+        format!("{run:?} {team:?} {reviewer} {} {planning:?} {place}", crate::notify::described(settings))
     }
 
     #[test]

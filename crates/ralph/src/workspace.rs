@@ -17,15 +17,15 @@ use ralph_core::plan::import::{self, STATE_JSON};
 use ralph_core::plan::state_json::SpecState;
 use ralph_core::project::Project;
 use ralph_core::store::{
-    Absent, BreakerState, Patience, PlanCounts, RunRow, Store, StoreError, newest_copy, rescued_since,
-    restore_command,
+    Absent, BreakerState, Claim, Note, NoteState, Patience, PlanCounts, RunRow, Store, StoreError,
+    newest_copy, rescued_since, restore_command,
 };
 
 use crate::command_error::{CommandError, shell_path};
 use crate::commands::trust;
 use crate::settings::{Count, Settings};
 use crate::ui::format;
-use crate::{interrupts, output};
+use crate::{interrupts, output, store_place};
 
 /// How long a lock is waited for in any case, also by a run that was told to stop.
 const WAIT_AFTER_INTERRUPT: Duration = Duration::from_secs(10);
@@ -68,14 +68,14 @@ impl Workspace {
     /// brought to the present schema then, and what dead runs left stays.
     pub fn open_to_read(dir: Option<&Path>) -> Result<Self, CommandError> {
         let project = find(dir)?;
-        let path = project.database();
+        let place = store_place::of(&project)?;
         if is_read_only() {
-            return Ok(Self::new(project, Store::open_read_only(&path)?));
+            return Ok(Self::new(project, place.open_read_only()?));
         }
         make_private(&project);
-        let store = match Store::open_with(&path, Absent::Refuse, patience()) {
+        let store = match place.open(Absent::Refuse, patience()) {
             Err(error @ (StoreError::NotWritable { .. } | StoreError::DiskFull { .. })) => {
-                let store = Store::open_read_only(&path).ok();
+                let store = place.open_read_only().ok();
                 store.filter(|store| matches!(store.version(), Ok(Store::VERSION))).ok_or(error)
             }
             opened => opened,
@@ -84,7 +84,9 @@ impl Workspace {
     }
 
     fn of(project: Project, absent: Absent) -> Result<Self, CommandError> {
-        if absent == Absent::Create {
+        let place = store_place::of(&project)?;
+        // Logs are always here.
+        if absent == Absent::Create || place.file().is_none() {
             let dir = project.ralph_dir();
             project.make_dir().map_err(|e| {
                 CommandError::environment(format_args!("cannot create {}: {e}", dir.display()))
@@ -92,7 +94,7 @@ impl Workspace {
             })?;
         }
         make_private(&project);
-        let store = Store::open_with(&project.database(), absent, patience());
+        let store = place.open(absent, patience());
         Self::opened(project, store)
     }
 
@@ -113,6 +115,9 @@ impl Workspace {
 
     /// Why this is not the plan that runs worked on, if somebody put another database in its place.
     pub fn replaced_plan(&self) -> Option<CommandError> {
+        if !self.store.is_file() {
+            return None;
+        }
         let path = self.project.database();
         let copy = rescued_since(&path)?;
         let message = format!(
@@ -236,6 +241,26 @@ impl Workspace {
         interrupted_tasks(&self.store)
     }
 
+    /// What people told a task's attempts, or those of all tasks, oldest first. Notes that only an attempt had which a crash of
+    /// Ralph cut short wait for the next one.
+    pub fn notes(&self, task: Option<&TaskId>) -> Result<Vec<Note>, StoreError> {
+        let mut notes = match task {
+            Some(task) => self.store.notes(task)?,
+            None => self.store.all_notes()?,
+        };
+        if notes.iter().any(|note| note.state == NoteState::Shown) {
+            let dead = dead_claims(&self.store)?;
+            let is_cut_short = |note: &Note| {
+                let own = dead.iter().find(|claim| claim.task_id == note.task_id);
+                own.is_some_and(|claim| Some(claim.attempt.attempt_number) == note.attempt_number)
+            };
+            for note in notes.iter_mut().filter(|note| is_cut_short(note)) {
+                note.state = NoteState::Queued;
+            }
+        }
+        Ok(notes)
+    }
+
     pub fn task(&self, name: &str) -> Result<Task, CommandError> {
         let mut task = self.store.task(name)?;
         self.correct_interrupted(std::slice::from_mut(&mut task))?;
@@ -267,11 +292,17 @@ impl Workspace {
 }
 
 fn interrupted_tasks(store: &Store) -> Result<HashMap<TaskId, Timestamp>, StoreError> {
+    let dead = dead_claims(store)?.into_iter();
+    Ok(dead.map(|claim| (claim.task_id, claim.heartbeat_at)).collect())
+}
+
+/// The claims of runs that died.
+fn dead_claims(store: &Store) -> Result<Vec<Claim>, StoreError> {
     let runs = store.open_runs()?;
     let active: HashSet<&RunId> = runs.iter().filter(|run| is_active(run)).map(|run| &run.id).collect();
-    let claims = store.claims()?.into_iter();
-    let dead = claims.filter(|claim| !active.contains(&claim.run_id));
-    Ok(dead.map(|claim| (claim.task_id, claim.heartbeat_at)).collect())
+    let mut claims = store.claims()?;
+    claims.retain(|claim| !active.contains(&claim.run_id));
+    Ok(claims)
 }
 
 /// How many tasks there are of each status, and how many are ready. Tasks that a crash interrupted are pending and ready.
@@ -294,10 +325,15 @@ pub fn find(dir: Option<&Path>) -> Result<Project, CommandError> {
 /// A project and its settings, for commands that need no plan.
 pub fn find_settings(dir: Option<&Path>) -> Result<(Project, Settings), CommandError> {
     let project = find(dir)?;
-    if project.database().exists() {
-        let workspace = Workspace::open_to_read(dir)?;
-        let settings = workspace.settings()?;
-        return Ok((project, settings));
+    let place = store_place::of(&project)?;
+    match Workspace::open_to_read(dir) {
+        Ok(workspace) => {
+            let settings = workspace.settings()?;
+            return Ok((project, settings));
+        }
+        // A server that cannot be reached is no reason to hide its settings, nor is a plan that does not exist yet.
+        Err(error) if place.file().is_some_and(|file| file.exists()) => return Err(error),
+        Err(_) => {}
     }
     let settings = Settings::load(&project.config(), env::vars_os())?;
     Ok((project, settings))

@@ -1,16 +1,20 @@
 //! An attempt's raw output on disk: written as it comes, and read back, also while it grows, in bounded memory.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::event_fields::Fields;
 use super::{AgentReport, Exit, LineSplitter, LogEntry, Stream, StreamParser};
-use crate::logs::{BoundedLog, LogDir, LogStream};
+use crate::logs::{BoundedLog, LogDir, LogStream, errors_name, prompt_name};
 use crate::model::Timestamp;
+use crate::text::{head, mask_secrets};
 
 /// Longest line that is parsed; longer ones are in the log but of no interest.
 pub const LINE_LIMIT: usize = 4 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
+/// Of a prompt, what is kept at most.
+const PROMPT_BYTES: usize = 256 * 1024;
 /// Times from here on are in milliseconds, smaller ones in seconds.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
 
@@ -20,6 +24,7 @@ pub struct AttemptLog {
     dir: Rc<LogDir>,
     path: PathBuf,
     out: BoundedLog,
+    prompt_name: String,
     err_name: String,
     err: Option<BoundedLog>,
     bound: Option<u64>,
@@ -31,16 +36,26 @@ impl AttemptLog {
     /// Makes the file. Standard error gets one only when there is some; the bound is for each of both.
     pub fn create(dir: LogDir, name: &str, bound: Option<u64>) -> std::io::Result<Self> {
         let dir = Rc::new(dir);
-        let stem = name.strip_suffix(".jsonl").unwrap_or(name);
         Ok(Self {
             path: dir.path_of(name),
             out: BoundedLog::create(dir.clone(), name, bound)?,
-            err_name: format!("{stem}.stderr.log"),
+            err_name: errors_name(name),
+            prompt_name: prompt_name(name),
             err: None,
             dir,
             bound,
             failed: None,
         })
+    }
+
+    /// Keeps the prompt beside the log, without secrets; of a very long one the beginning.
+    pub fn keep_prompt(&self, prompt: &str) -> std::io::Result<()> {
+        let kept = head(prompt, PROMPT_BYTES);
+        let mut text = mask_secrets(kept).into_owned();
+        if kept.len() < prompt.len() {
+            text.push_str(&format!("\n[ralph: {} more bytes are not kept]\n", prompt.len() - kept.len()));
+        }
+        self.dir.create(&self.prompt_name)?.write_all(text.as_bytes())
     }
 
     /// Writes a chunk as it came, and at once: what a killed Ralph leaves behind is read back from here.

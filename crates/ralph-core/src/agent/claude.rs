@@ -8,6 +8,7 @@ use super::session::{EventParser, EventReader, Failure, Session};
 use super::{
     Activity, CredentialFile, EndSignal, Exit, Facts, Fault, LaunchRequest, LimitNotice, Program, Setup,
 };
+use crate::sandbox::{Belongings, Place};
 
 const FACTS: Facts = Facts {
     program: "claude",
@@ -27,6 +28,44 @@ const FACTS: Facts = Facts {
         usual: ".claude",
         file: ".credentials.json",
     }],
+    belongings: Belongings {
+        state: &[
+            Place::new("CLAUDE_CONFIG_DIR", ".claude", ""),
+            Place::new("XDG_CACHE_HOME", ".cache", "claude"),
+            Place::new("XDG_CACHE_HOME", ".cache", "claude-cli-nodejs"),
+            Place::new("XDG_STATE_HOME", ".local/state", "claude"),
+        ],
+        copied: &[Place::new("", "", ".claude.json")],
+        commands: &[
+            Place::new("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+            Place::new("CLAUDE_CONFIG_DIR", ".claude", "settings.local.json"),
+            Place::new("CLAUDE_CONFIG_DIR", ".claude", "hooks"),
+            Place::new("CLAUDE_CONFIG_DIR", ".claude", "plugins"),
+            Place::new("CLAUDE_CONFIG_DIR", ".claude", "skills"),
+            Place::new("CLAUDE_CONFIG_DIR", ".claude", "commands"),
+            Place::new("CLAUDE_CONFIG_DIR", ".claude", "agents"),
+        ],
+        variables: &[
+            "ANTHROPIC_*",
+            "CLAUDE_*",
+            "CLAUDECODE",
+            "DISABLE_*",
+            "ENABLE_*",
+            "BASH_DEFAULT_*",
+            "BASH_MAX_*",
+            "MAX_*",
+            "MCP_*",
+            "API_TIMEOUT_MS",
+            "USE_BUILTIN_RIPGREP",
+            "AWS_REGION",
+            "AWS_PROFILE",
+            "AWS_BEARER_TOKEN_BEDROCK",
+            "CLOUD_ML_REGION",
+            "GOOGLE_CLOUD_PROJECT",
+            "VERTEX_*",
+        ],
+        needs: &[("CLAUDE_CODE_USE_BEDROCK", ".aws"), ("CLAUDE_CODE_USE_VERTEX", ".config/gcloud")],
+    },
 };
 
 const BUDGET: &str = "--max-budget-usd";
@@ -35,7 +74,10 @@ pub(super) const PROGRAM: Program = Program {
     facts: Some(FACTS),
     arguments,
     // As root it refuses to skip permissions unless it is told that it runs in a sandbox.
-    environment: |setup, request| (setup.skip_permissions && request.is_root).then_some(("IS_SANDBOX", "1")),
+    environment: |setup, request| {
+        let is_needed = setup.skip_permissions && (request.is_root || request.is_confined);
+        is_needed.then_some(("IS_SANDBOX", "1")).into_iter().collect()
+    },
     // The rules are its system prompt.
     prompt: |_, task| task.to_owned(),
     // After TERM it ends without a word; after INT it still tells what it cost.

@@ -10,6 +10,7 @@ use jiff::{ToSpan, Zoned};
 use super::event_fields::{Fields, MESSAGE, NAME, SHOWN, short, short_path};
 use super::session::{ACTIONS, EventParser, EventReader, Failure, Session};
 use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage};
+use crate::sandbox::{Belongings, Place};
 use crate::text::head;
 
 /// What is known of Codex before it is started.
@@ -25,6 +26,19 @@ const FACTS: Facts = Facts {
     login: "run `codex login`, or set CODEX_API_KEY",
     credential_variables: &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"],
     credential_files: &[CredentialFile { moved_by: "CODEX_HOME", usual: ".codex", file: "auth.json" }],
+    belongings: Belongings {
+        state: &[Place::new("CODEX_HOME", ".codex", "")],
+        copied: &[],
+        commands: &[
+            Place::new("CODEX_HOME", ".codex", "config.toml"),
+            Place::new("CODEX_HOME", ".codex", "hooks.json"),
+            Place::new("CODEX_HOME", ".codex", "rules"),
+            Place::new("CODEX_HOME", ".codex", "prompts"),
+            Place::new("CODEX_HOME", ".codex", "AGENTS.md"),
+        ],
+        variables: &["CODEX_*", "OPENAI_*", "AZURE_OPENAI_*"],
+        needs: &[],
+    },
 };
 
 /// Settings of Codex's own that an unattended session needs; all else is the user's.

@@ -11,6 +11,7 @@ use super::event_fields::{Fields, MESSAGE, NAME, short};
 use super::session::{EventParser, EventReader, Failure, RecentText, Session, seconds_after};
 use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage, push_last};
 use crate::model::Timestamp;
+use crate::sandbox::{Belongings, Place};
 use crate::text::{Pattern, group, head};
 
 const FACTS: Facts = Facts {
@@ -31,6 +32,22 @@ const FACTS: Facts = Facts {
         below_home(".gemini/gemini-credentials.json"),
         below_home(".gemini/.env"),
     ],
+    belongings: Belongings {
+        state: &[Place::new("GEMINI_CLI_HOME", "", ".gemini")],
+        copied: &[],
+        commands: &[
+            Place::new("GEMINI_CLI_HOME", "", ".gemini/settings.json"),
+            Place::new("GEMINI_CLI_HOME", "", ".gemini/extensions"),
+            Place::new("GEMINI_CLI_HOME", "", ".gemini/commands"),
+            Place::new("GEMINI_CLI_HOME", "", ".gemini/policies"),
+            Place::new("GEMINI_CLI_HOME", "", ".gemini/.env"),
+        ],
+        variables: &["GEMINI_*", "GOOGLE_*", "CODE_ASSIST_ENDPOINT"],
+        needs: &[
+            ("GOOGLE_GENAI_USE_VERTEXAI", ".config/gcloud"),
+            ("GEMINI_CLI_USE_COMPUTE_ADC", ".config/gcloud"),
+        ],
+    },
 };
 
 const fn below_home(file: &'static str) -> CredentialFile {
@@ -66,7 +83,11 @@ pub(super) const PROGRAM: Program = Program {
     facts: Some(FACTS),
     arguments,
     // It would start itself a second time, for a larger heap, and the first process then ignores signals.
-    environment: |_, _| Some(("GEMINI_CLI_NO_RELAUNCH", "true")),
+    environment: |_, request| {
+        // Its own sandbox is a container, which cannot be had in one.
+        let own = request.is_confined.then_some(("GEMINI_SANDBOX", "false"));
+        [("GEMINI_CLI_NO_RELAUNCH", "true")].into_iter().chain(own).collect()
+    },
     prompt,
     parser: EventParser::<GeminiEvents>::boxed,
     ..COMMAND

@@ -135,6 +135,7 @@ mod tests {
             env: Vec::new(),
             cwd: "/".into(),
             stdin: String::new(),
+            confined: None,
         }
     }
 

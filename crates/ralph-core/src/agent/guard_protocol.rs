@@ -15,7 +15,7 @@ use rustix::net::{
     SendFlags, recvmsg, send, sendmsg,
 };
 
-use super::{Exit, Launch};
+use super::{Exit, Launch, Quota};
 
 const LAUNCH: u8 = b'L';
 /// The process that was launched need not be kept in the process table any longer.
@@ -160,16 +160,23 @@ fn scratch_file() -> io::Result<File> {
 }
 
 /// A launch as it is sent. Standard input is a descriptor, and what may be touched is settled before.
-type SentLaunch = (String, OsString, Vec<String>, Vec<(String, OsString)>);
+type SentLaunch = (String, OsString, Vec<String>, Vec<(String, OsString)>, bool);
 
 fn encode(launch: &Launch) -> io::Result<Vec<u8>> {
     let (cwd, env) = (launch.cwd.as_os_str(), &launch.env);
-    Ok(serde_json::to_vec(&(&launch.program, cwd, &launch.args, env))?)
+    Ok(serde_json::to_vec(&(&launch.program, cwd, &launch.args, env, launch.confined.is_some()))?)
 }
 
 fn decode(bytes: &[u8]) -> io::Result<Launch> {
-    let (program, cwd, args, env): SentLaunch = serde_json::from_slice(bytes)?;
-    Ok(Launch { program, args, env, cwd: cwd.into(), stdin: String::new() })
+    let (program, cwd, args, env, confined): SentLaunch = serde_json::from_slice(bytes)?;
+    Ok(Launch {
+        program,
+        args,
+        env,
+        cwd: cwd.into(),
+        stdin: String::new(),
+        confined: confined.then(Quota::default),
+    })
 }
 
 #[cfg(test)]
@@ -187,6 +194,7 @@ mod tests {
             args in prop::collection::vec(".*", 0..5),
             cwd in prop::collection::vec(any::<u8>(), 0..20),
             env in prop::collection::vec((".*", prop::collection::vec(any::<u8>(), 0..20)), 0..5),
+            confined in any::<bool>(),
         ) {
             let launch = Launch {
                 program,
@@ -194,6 +202,7 @@ mod tests {
                 env: env.into_iter().map(|(name, value)| (name, OsString::from_vec(value))).collect(),
                 cwd: OsString::from_vec(cwd).into(),
                 stdin: String::new(),
+                confined: confined.then(Quota::default),
             };
             let bytes = encode(&launch).unwrap();
             prop_assert_eq!(decode(&bytes).unwrap(), launch);

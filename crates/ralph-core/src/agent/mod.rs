@@ -17,6 +17,7 @@ mod opencode;
 mod pipes;
 mod price;
 mod process;
+mod quota;
 mod session;
 mod session_reader;
 mod session_report;
@@ -45,7 +46,8 @@ pub use process::{
     EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, own_settings, run, run_below,
     run_exempt,
 };
-pub(crate) use process::{LeftOvers, limit_hint, run_to_end};
+pub(crate) use process::{LeftOvers, end_with_us, limit_hint, run_to_end};
+pub use quota::{Excess, Quota};
 pub use session_reader::{ReadSession, SessionReader};
 pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage};
 pub(crate) use sweep::is_in_an_environment;
@@ -55,6 +57,7 @@ pub use sweep::{
 pub use worker_process::{WorkerProcess, reap_orphans};
 
 use crate::model::{RunId, TaskId, names};
+use crate::sandbox::Belongings;
 use text_stream::TextParser;
 
 /// A program that works on tasks, as the settings want it.
@@ -108,6 +111,7 @@ impl Agent {
             env: own.chain(settings).chain(child_environment(request)).chain(pwd).collect(),
             cwd: request.work_tree.to_owned(),
             stdin: self.prompt(request.rules, request.task_prompt),
+            confined: None,
         }
     }
 
@@ -166,7 +170,7 @@ struct Program {
     /// model its flag is left out, so that the program's own default stands.
     arguments: fn(&Setup, &LaunchRequest<'_>) -> Vec<String>,
     /// The variables it needs beside the ones every child gets.
-    environment: fn(&Setup, &LaunchRequest<'_>) -> Option<(&'static str, &'static str)>,
+    environment: fn(&Setup, &LaunchRequest<'_>) -> Vec<(&'static str, &'static str)>,
     prompt: fn(&str, &str) -> String,
     /// The signal that asks it to end.
     first_signal: EndSignal,
@@ -178,7 +182,7 @@ struct Program {
 const COMMAND: Program = Program {
     facts: None,
     arguments: |_, _| Vec::new(),
-    environment: |_, _| None,
+    environment: |_, _| Vec::new(),
     prompt: |rules, task| format!("{}\n\n{task}", rules.trim_end()),
     first_signal: EndSignal::Terminate,
     parser: |_, _| Box::new(TextParser::default()),
@@ -214,6 +218,8 @@ pub struct Facts {
     pub credential_variables: &'static [&'static str],
     /// Files that may hold them; one is enough.
     pub credential_files: &'static [CredentialFile],
+    /// What is its own among a person's files and variables.
+    pub belongings: Belongings,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,12 +298,14 @@ pub struct LaunchRequest<'a> {
     pub task_prompt: &'a str,
     /// Whether Ralph runs as root, which some agents mind.
     pub is_root: bool,
+    /// Whether Ralph's sandbox confines it, so that it needs none of its own.
+    pub is_confined: bool,
     /// What is left of the budgets, for agents that can mind it themselves.
     pub budget_usd: Option<f64>,
 }
 
 /// A process to be started: plain data, so that it can be shown, tested and executed elsewhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
     pub program: String,
     pub args: Vec<String>,
@@ -305,6 +313,9 @@ pub struct Launch {
     pub env: Vec<(String, OsString)>,
     pub cwd: PathBuf,
     pub stdin: String,
+    /// What it may use, where the sandbox made this launch. Then it gets nothing of Ralph's environment, and what it starts
+    /// first leaves signals to the program.
+    pub confined: Option<Quota>,
 }
 
 /// The variables every child of a run has; left-overs are found by them.

@@ -12,6 +12,7 @@ use super::event_fields::{Fields, MESSAGE, SHOWN, short};
 use super::session::{EventParser, EventReader, Failure, Session, seconds_after};
 use super::{COMMAND, CredentialFile, Exit, Facts, Fault, LaunchRequest, Program, Setup, Usage};
 use crate::model::Timestamp;
+use crate::sandbox::{Belongings, Place};
 
 const FACTS: Facts = Facts {
     program: "opencode",
@@ -35,6 +36,47 @@ const FACTS: Facts = Facts {
         usual: ".local/share",
         file: "opencode/auth.json",
     }],
+    belongings: Belongings {
+        state: &[
+            Place::new("XDG_DATA_HOME", ".local/share", "opencode"),
+            Place::new("XDG_STATE_HOME", ".local/state", "opencode"),
+            Place::new("XDG_CACHE_HOME", ".cache", "opencode"),
+            // It keeps its plugins up to date there, and does not start where it cannot.
+            Place::new("XDG_CONFIG_HOME", ".config", "opencode"),
+        ],
+        copied: &[],
+        commands: &[
+            Place::new("XDG_CONFIG_HOME", ".config", "opencode/opencode.json"),
+            Place::new("XDG_CONFIG_HOME", ".config", "opencode/opencode.jsonc"),
+            Place::new("XDG_CONFIG_HOME", ".config", "opencode/config.json"),
+            Place::new("XDG_CONFIG_HOME", ".config", "opencode/plugin"),
+            Place::new("XDG_CONFIG_HOME", ".config", "opencode/plugins"),
+            Place::new("XDG_CONFIG_HOME", ".config", "opencode/tool"),
+            Place::new("XDG_CONFIG_HOME", ".config", "opencode/tools"),
+        ],
+        // The keys of its providers.
+        variables: &[
+            "OPENCODE_*",
+            "ANTHROPIC_*",
+            "OPENAI_*",
+            "OPENROUTER_API_KEY",
+            "GEMINI_API_KEY",
+            "GOOGLE_*",
+            "GROQ_API_KEY",
+            "MISTRAL_API_KEY",
+            "DEEPSEEK_API_KEY",
+            "XAI_API_KEY",
+            "TOGETHER_API_KEY",
+            "FIREWORKS_API_KEY",
+            "CEREBRAS_API_KEY",
+            "AZURE_*",
+            "AWS_REGION",
+            "AWS_PROFILE",
+            "AWS_BEARER_TOKEN_BEDROCK",
+            "GITHUB_COPILOT_*",
+        ],
+        needs: &[],
+    },
 };
 
 /// How often the program tries its service again.

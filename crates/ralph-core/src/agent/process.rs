@@ -12,7 +12,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::child::{ExemptChild, Exemption, State, Supervised};
 use super::guard::{Guard, LaunchError};
 use super::pipes::Pipes;
+use super::quota::{Excess, QuotaWatch};
 use super::{Exit, Interrupt, Launch, sweep};
+use crate::sandbox::SHIELDED;
 use crate::text::duration;
 
 /// How long pipes may stay open after the child ended before somebody else must be holding them.
@@ -44,6 +46,8 @@ pub enum Stop {
     Budget,
     /// A person wants it to begin anew with a note.
     UserNote,
+    /// It used more than the sandbox lets it.
+    OverLimit(Excess),
     /// Ralph's guard was killed while it ran, so it was ended.
     GuardLost,
 }
@@ -109,6 +113,7 @@ impl Ended {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndSignal {
     Terminate,
+    Kill,
     /// INT: some programs say more at their end when they are asked that way.
     Interrupt,
 }
@@ -118,6 +123,7 @@ impl From<EndSignal> for Signal {
         match signal {
             EndSignal::Terminate => Self::TERM,
             EndSignal::Interrupt => Self::INT,
+            EndSignal::Kill => Self::KILL,
         }
     }
 }
@@ -174,6 +180,8 @@ pub fn run_below(
         watch.output(Stream::Out, played.output.as_bytes());
         return Ok(Ended { exit: played.exit, stop: played.stop, left_overs: 0 });
     }
+    let mut counted = QuotaWatch::new(watch, launch.confined.unwrap_or_default());
+    let watch: &mut dyn Watch = &mut counted;
     let failed = |source| SpawnError { program: launch.program.clone(), source };
     let mut child: Box<dyn Supervised + '_> = match guard {
         Some(guard) => match guard.launch(launch) {
@@ -216,7 +224,7 @@ pub fn run_exempt(
 
 /// Has the kernel send TERM to the process when the thread that starts it is gone, be it by kill -9 of Ralph. That thread
 /// waits for the process, so nothing else ends it early.
-fn end_with_us(command: &mut Command) {
+pub(crate) fn end_with_us(command: &mut Command) {
     #[cfg(target_os = "linux")]
     // SAFETY: between fork and exec only one system call is made, which takes no lock and allocates nothing.
     unsafe {
@@ -252,6 +260,8 @@ pub(crate) fn run_to_end(
 
 /// How Ralph's own settings are named in the environment.
 const OWN_SETTINGS: &str = "RALPH_SET_";
+/// The store's address, which may hold a password.
+const OWN_STORE: &str = "RALPH_STORE";
 
 /// The settings of this run that stand in the environment. Agents and gates do not get them: some are
 /// secret, and a Ralph that they start has settings of its own. What acts for the person (hooks, commands
@@ -259,14 +269,28 @@ const OWN_SETTINGS: &str = "RALPH_SET_";
 pub fn own_settings() -> impl Iterator<Item = (String, OsString)> {
     std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
-        name.starts_with(OWN_SETTINGS).then_some((name, value))
+        (name.starts_with(OWN_SETTINGS) || name == OWN_STORE).then_some((name, value))
     })
+}
+
+/// What waits for a confined program outside its box is to live until the program has answered a signal that asks it to end.
+fn shield(command: &mut Command) {
+    // SAFETY: between fork and exec only system calls are made, which take no lock and allocate nothing.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in SHIELDED {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+            Ok(())
+        });
+    }
 }
 
 pub(super) fn command(launch: &Launch) -> Command {
     let mut command = Command::new(&launch.program);
-    for (name, _) in own_settings() {
-        command.env_remove(name);
+    match launch.confined {
+        Some(_) => shield(command.env_clear()),
+        None => own_settings().for_each(|(name, _)| _ = command.env_remove(name)),
     }
     command
         .args(&launch.args)

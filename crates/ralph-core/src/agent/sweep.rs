@@ -118,6 +118,26 @@ fn surely_living(own: Option<Pid>) -> Vec<Pid> {
     }
 }
 
+/// What everything below this process uses that no exempt child started.
+pub(super) struct Usage {
+    pub processes: u32,
+    /// In bytes, without what processes share.
+    pub memory: u64,
+}
+
+pub(super) fn usage(with_memory: bool) -> Usage {
+    let living = living(None, &mut Vec::new());
+    let memory = if with_memory { living.iter().filter_map(|pid| own_memory(*pid)).sum() } else { 0 };
+    Usage { processes: u32::try_from(living.len()).unwrap_or(u32::MAX), memory }
+}
+
+fn own_memory(pid: Pid) -> Option<u64> {
+    let statm = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_nonzero())).ok()?;
+    let mut pages = statm.split_whitespace().skip(1).map_while(|field| field.parse::<u64>().ok());
+    let (resident, shared) = (pages.next()?, pages.next()?);
+    Some(resident.saturating_sub(shared) * rustix::param::page_size() as u64)
+}
+
 /// Everything below this process that runs, except what is exempt, and what was found to have ended. Children that ended
 /// are reaped on the way.
 fn living(own: Option<Pid>, ended: &mut Vec<Pid>) -> Vec<Pid> {

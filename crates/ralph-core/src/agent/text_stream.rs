@@ -93,6 +93,7 @@ mod tests {
             rules: "## Rules\n",
             task_prompt: "## Assigned Task\n",
             is_root: false,
+            is_confined: false,
             budget_usd: None,
         });
         assert_eq!(launch.args, ["--model=small"]);

@@ -149,10 +149,14 @@ pub fn share_usd(meters: &[Meter], reserved: &Reserved, jobs: u32, usual: f64) -
         (meter.most - meter.used - others).max(0.0)
     };
     let free = meters.iter().filter(|meter| meter.budget.is_money()).map(free).reduce(f64::min)?;
+    // The budget is reached, since the run last looked.
+    if free <= NOTHING {
+        return None;
+    }
     let idle = jobs.saturating_sub(reserved.attempts).max(1);
     let share = (free / f64::from(idle)).max(TIMES_USUAL * usual);
     match free + NOTHING >= share {
-        true => Some(share.min(free)).filter(|share| *share > NOTHING || reserved.all_usd == 0.0),
+        true => Some(share.min(free)),
         // Nobody is there who could give anything back.
         false if reserved.all_usd == 0.0 => Some(free),
         false => None,
@@ -196,7 +200,7 @@ mod tests {
                     match share_usd(&[meter], &reserved, jobs, usual) {
                         Some(usd) => held.push(usd),
                         // Somebody is there who will give something back.
-                        None => prop_assert!(sum > 0.0),
+                        None => prop_assert!(sum > 0.0 || meter.is_reached()),
                     }
                 } else if let Some(usd) = held.pop() {
                     spent += usd * share;
@@ -217,6 +221,7 @@ mod tests {
         // Too little now: others may give back; without others it is all there is.
         assert_eq!(share_usd(&meter(5.0), &reserved(4.0, 1), 4, 2.0), None);
         assert_eq!(share_usd(&meter(9.0), &Reserved::default(), 4, 2.0), Some(1.0));
+        assert_eq!(share_usd(&meter(10.5), &Reserved::default(), 4, 2.0), None);
     }
 
     #[test]

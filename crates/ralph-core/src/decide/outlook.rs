@@ -95,31 +95,52 @@ pub struct HeldUp {
 
 pub fn held_up(plan: &[PlanNode]) -> HeldUp {
     let index = Index::of(plan);
-    let mut next: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
-    for node in plan.iter().filter(|node| !node.status.satisfies()) {
+    let places: HashMap<&TaskId, usize> = plan.iter().enumerate().map(|(at, node)| (&node.id, at)).collect();
+    let place = |id: &TaskId| places.get(id).copied();
+    // What waits for each task. By places, because a large plan with many blocked tasks is walked through many times.
+    let mut next: Vec<Vec<usize>> = vec![Vec::new(); plan.len()];
+    for (at, node) in plan.iter().enumerate().filter(|(_, node)| !node.status.satisfies()) {
         for holds in index.direct(node) {
-            next.entry(&holds.id).or_default().push(&node.id);
+            if let Some(after) = place(&holds.id).and_then(|holds| next.get_mut(holds)) {
+                after.push(at);
+            }
         }
     }
     let mut held_up = HeldUp::default();
-    let stuck = |node: &&PlanNode| matches!(node.status, Status::Blocked | Status::Failed);
-    for stuck in plan.iter().filter(stuck) {
-        let mut seen: HashSet<&TaskId> = HashSet::from([&stuck.id]);
-        let mut queue = vec![&stuck.id];
-        while let Some(id) = queue.pop() {
-            let next = next.get(id).into_iter().flatten().copied();
-            queue.extend(next.filter(|id| seen.insert(*id)));
+    // The last stuck task that each place was reached from.
+    let mut reached_from: Vec<Option<usize>> = vec![None; plan.len()];
+    let is_stuck = |node: &PlanNode| matches!(node.status, Status::Blocked | Status::Failed);
+    for (from, stuck) in plan.iter().enumerate().filter(|(_, node)| is_stuck(node)) {
+        let mut reach = |at: usize| match reached_from.get_mut(at) {
+            Some(last) if *last != Some(from) => {
+                *last = Some(from);
+                true
+            }
+            _ => false,
+        };
+        reach(from);
+        let mut reached = vec![from];
+        let mut at = 0;
+        while let Some(here) = reached.get(at) {
+            let after = next.get(*here).into_iter().flatten().copied();
+            let after: Vec<usize> = after.filter(|after| reach(*after)).collect();
+            reached.extend(after);
+            at += 1;
         }
-        for id in seen.iter().filter(|id| **id != &stuck.id) {
-            let first = held_up.by.entry((*id).clone());
-            first.or_insert_with(|| stuck.id.clone());
+        for node in reached.iter().skip(1).filter_map(|at| plan.get(*at)) {
+            held_up.by.entry(node.id.clone()).or_insert_with(|| stuck.id.clone());
         }
-        let mut above = Some(&stuck.id);
-        while let Some(id) = above.filter(|id| seen.remove(*id)) {
-            above = index.by_id.get(id).and_then(|node| node.parent.as_ref());
+        let parent = |at: usize| plan.get(at).and_then(|node| place(node.parent.as_ref()?));
+        let mut above = parent(from);
+        let mut own = 0;
+        // An old file may hold a cycle of parents.
+        while let Some(at) =
+            above.filter(|at| own < reached.len() && reached_from.get(*at) == Some(&Some(from)))
+        {
+            own += 1;
+            above = parent(at);
         }
-        let dependents = seen.len() as u64;
-        held_up.dependents.insert(stuck.id.clone(), dependents);
+        held_up.dependents.insert(stuck.id.clone(), (reached.len() - 1).saturating_sub(own) as u64);
     }
     held_up
 }

@@ -4,6 +4,7 @@ use crate::agent::{Ending, Fault, Stop};
 use crate::diagnose::reports_error;
 use crate::evidence::{CommitFailure, Evidence, GateResult, LandingFailure, ReviewResult, Session, Verdict};
 use crate::model::{ErrorType, GateOf, GateOutcome, GateRecord, Outcome, Review, ReviewVerdict};
+use crate::sandbox::denials_told;
 use crate::signals::{Completion, Promise};
 use crate::store::ConflictKind;
 use crate::text::{duration, few, mask_secrets, one_line};
@@ -47,7 +48,9 @@ pub fn gave_no_signal(Session { stop, report, signals }: &Session) -> bool {
         (Stop::WallTimeout(_) | Stop::IdleTimeout(_), Ending::Completed) => {
             signals.completion != Completion::Failed
         }
-        (Stop::Interrupted | Stop::Budget | Stop::UserNote | Stop::GuardLost, _) => false,
+        (Stop::Interrupted | Stop::Budget | Stop::UserNote | Stop::OverLimit(_) | Stop::GuardLost, _) => {
+            false
+        }
     };
     may_be_complete && signals.promise != Some(Promise::Failure)
 }
@@ -71,6 +74,7 @@ pub fn verdict(evidence: &Evidence) -> Verdict {
         }),
         Stop::Budget => error(ErrorType::Interrupted, "stopped: the cost limit is reached"),
         Stop::UserNote => error(ErrorType::Interrupted, "ended by the user, to retry with a note"),
+        Stop::OverLimit(excess) => error(ErrorType::Crash, &format!("stopped: the agent had {excess}")),
         Stop::GuardLost => error(ErrorType::Crash, "Ralph's guard process was killed during the attempt"),
         Stop::Exited => exited(evidence),
     };
@@ -81,7 +85,22 @@ pub fn verdict(evidence: &Evidence) -> Verdict {
         let message = format!("the agent was denied permission: {}", denied.join(", "));
         return Verdict { abort: verdict.abort, ..error(ErrorType::Permission, &message) };
     }
-    verdict
+    with_refusals(verdict, evidence)
+}
+
+/// What the sandbox refused may be why an attempt failed. The first time that is not held against the task; people are told
+/// what would allow it.
+fn with_refusals(verdict: Verdict, evidence: &Evidence) -> Verdict {
+    if !verdict.is_failure() || evidence.denied.is_empty() {
+        return verdict;
+    }
+    let refused = format!("the sandbox refused {}", denials_told(&evidence.denied));
+    if evidence.denied_before || verdict.abort {
+        let message =
+            verdict.message.map_or_else(|| refused.clone(), |message| format!("{message}; {refused}"));
+        return Verdict { message: Some(message), ..verdict };
+    }
+    error(ErrorType::SandboxDenied, &refused)
 }
 
 /// The work may be complete where the agent crashed or took too long, so people are told that its gate passed.
@@ -383,6 +402,8 @@ mod tests {
             has_earlier_work: false,
             git: GitRecord::default(),
             accept_green: false,
+            denied: Vec::new(),
+            denied_before: false,
             integrity: Integrity::default(),
             commit_failure: None,
             landing_failure: None,
@@ -396,6 +417,31 @@ mod tests {
 
     fn gate(outcome: GateOutcome) -> Option<GateResult> {
         Some(GateResult::Ran(GateRecord::new("check", outcome, "exited with code 1")))
+    }
+
+    #[test]
+    fn what_the_sandbox_refused_is_held_against_a_task_only_the_second_time() {
+        use crate::sandbox::{Denial, Denied};
+        let fix = Some("ralph config set sandbox.cache /x".to_owned());
+        let denial = Denial { what: Denied::Write, target: "/x/y".into(), fix };
+        let told = "the sandbox refused writing /x/y (allow it: ralph config set sandbox.cache /x)";
+        for (result, gate_says, before, expected, counts) in [
+            (DONE, GateOutcome::Failed, false, Some("sandbox_denied"), false),
+            (DONE, GateOutcome::Failed, true, Some("test_failure"), true),
+            (FAILED, GateOutcome::Failed, false, Some("sandbox_denied"), false),
+            (DONE, GateOutcome::Passed, false, None, true),
+        ] {
+            let report = report(Ending::Completed, result);
+            let evidence = Evidence {
+                denied: vec![denial.clone()],
+                denied_before: before,
+                ..evidence(&report, Stop::Exited, gate(gate_says))
+            };
+            let verdict = verdict(&evidence);
+            let kind = verdict.error_type.as_ref().map(ErrorType::as_str);
+            assert_eq!((kind, verdict.counts()), (expected, counts), "{verdict:?}");
+            assert_eq!(verdict.message.is_some_and(|message| message.ends_with(told)), expected.is_some());
+        }
     }
 
     const DONE: &str = "<task-done>t-000001</task-done>";

@@ -17,6 +17,7 @@ use crate::files::unguessable;
 use crate::logs::LogDir;
 use crate::model::Task;
 use crate::project::{LOGS, RALPH_DIR};
+use crate::sandbox::{ErrorLines, Subject, confined};
 use crate::signals::{self, Completion};
 use crate::store::Claimed;
 
@@ -49,6 +50,7 @@ impl Run<'_> {
             rules: &prompt.rules,
             task_prompt: &prompt.task,
             is_root: rustix::process::getuid().is_root(),
+            is_confined: run.sandbox.backend().is_some(),
             budget_usd,
         });
         self.state_md.attempt_begins(run);
@@ -58,6 +60,8 @@ impl Run<'_> {
             grace: run.settings.grace,
         };
         let interrupt = run.interrupt.clone();
+        run.sandbox.clear_temporary_files();
+        let confinement = run.confinement(Subject::Agent(agent))?;
         let mut guard = run.take_guard()?;
         let mut live = LiveSession {
             run,
@@ -68,10 +72,16 @@ impl Run<'_> {
             shown: None,
             concluded: false,
             ends_for_note: false,
+            errors: confinement.as_ref().map(|_| ErrorLines::default()),
         };
-        let ended = agent::run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut live);
-        let LiveSession { run, reader, .. } = live;
+        let launch = confined(confinement.as_ref(), launch);
+        let ended = launch
+            .and_then(|launch| agent::run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut live));
+        let LiveSession { run, reader, errors, .. } = live;
+        let errors = errors.map(ErrorLines::finish).unwrap_or_default();
+        run.denials = confinement.iter().flat_map(|confinement| confinement.denials(&errors)).collect();
         run.return_guard(guard)?;
+        run.clear_forbidden(confinement.as_ref())?;
         let ReadSession { mut stop, left_overs, report, log, .. } = reader.finish(ended);
         if let Some(error) = log.error() {
             let path = log.path().display();
@@ -114,11 +124,16 @@ struct LiveSession<'s, 'a> {
     concluded: bool,
     /// A person ends the attempt for a note.
     ends_for_note: bool,
+    /// What may be refusals of the sandbox, where there is one.
+    errors: Option<ErrorLines>,
 }
 
 impl Watch for LiveSession<'_, '_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
         let mut latest: Option<Activity> = None;
+        if let Some(errors) = &mut self.errors {
+            errors.push(chunk);
+        }
         self.reader.read(stream, chunk, |activity| latest = Some(activity));
         self.concluded = self.reader.conclusion().is_some_and(|text| {
             let scope = signal_scope(&self.claimed.task, self.agent.ladder());

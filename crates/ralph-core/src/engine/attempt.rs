@@ -82,6 +82,7 @@ impl Run<'_> {
         let run = &mut self.context;
         self.tree.go_to_own_branch(run)?;
         self.tree.bring_to_tip(run)?;
+        run.git_places = self.tree.git.as_ref().map(Git::places);
         if let Some((budget, reason)) = self.budgets.check_task(run, task)? {
             self.budgets.task_budget_reached = Some((budget, format!("{}: {reason}", task.name())));
             run.block(claimed, &reason, None)?;
@@ -166,6 +167,10 @@ impl Run<'_> {
         let tree = self.tree.before_attempt(run, &claimed.task.id, number)?;
         // Before the attempt begins: one that cannot be logged is not made.
         let log = self.logs.open(run, &ready.log_name)?;
+        let prompt = self.team.agent().prompt(&ready.prompt.rules, &ready.prompt.task);
+        if let Err(error) = log.keep_prompt(&prompt) {
+            run.warn(format!("cannot keep the prompt of the attempt: {error}"))?;
+        }
         let started_at = run.clock.now();
         let start = UnfinishedAttempt {
             attempt_number: number,
@@ -251,7 +256,10 @@ impl Run<'_> {
             let name = claimed.task.name();
             run.warn(format!("{name}: tests may check less than before: {}", weakened.join("; ")))?;
         }
+        let denied_before = !run.denials.is_empty() && run.store.was_denied(&claimed.task.id)?;
         Ok(Evidence {
+            denied: run.denials.clone(),
+            denied_before,
             integrity: Integrity { tampering, patch, weakened, review: None },
             landing_failure: None,
             commit_failure: misplaced.filter(|_| claims_done(&session)),
@@ -423,6 +431,7 @@ impl Run<'_> {
             FailureClass::Interruption
             | FailureClass::Lost
             | FailureClass::Landing
+            | FailureClass::Sandbox
             | FailureClass::AgentFault
             | FailureClass::Gate => {}
         }

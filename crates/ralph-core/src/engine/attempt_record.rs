@@ -19,6 +19,7 @@ use crate::model::{
     Attempt, GateOf, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status, Task,
     TaskMetrics, Timestamp,
 };
+use crate::sandbox::SandboxRecord;
 use crate::signals::Signals;
 use crate::similar_tasks::Profile;
 use crate::store::{Capture, Claimed, Lesson, Store, TaskNext, UnfinishedAttempt};
@@ -150,6 +151,8 @@ impl Run<'_> {
         let (task, policy) = (&claimed.task, &run.settings.policy);
         result.attempt.run_id = Some(run.id.clone());
         result.attempt.worker = Some(run.worker.to_owned());
+        let enforced = run.sandbox.enforced(run.settings.is_isolated());
+        result.attempt.sandbox = Some(SandboxRecord { enforced, denials: std::mem::take(&mut run.denials) });
         result.attempt.attempt = claimed.attempts.counted + 1;
         result.attempt.attempt_number = claimed.attempts.recorded + 1;
         result.attempt.duration_ms = millis(run.clock.now().since(result.attempt.started_at));
@@ -190,8 +193,8 @@ impl Run<'_> {
             };
             let finished = EventKind::AttemptFinished(Box::new(finished));
             Capture {
-                lesson: lesson.map(|lesson| Lesson { estimate: difficulty, ..lesson }),
-                changes,
+                lesson: lesson.clone().map(|lesson| Lesson { estimate: difficulty, ..lesson }),
+                changes: changes.clone(),
                 events: vec![run.events.event(finished)],
                 ..capture
             }

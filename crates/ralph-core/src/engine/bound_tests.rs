@@ -325,6 +325,7 @@ impl World {
             observer: &mut observer,
             attendant: &mut Person { world: self },
             interrupt,
+            sandbox: &crate::sandbox::Sandbox::default(),
             guard_command: Vec::new(),
             worker: crate::event::WORKER,
             output: None,

@@ -143,14 +143,23 @@ impl BudgetWatch {
         if budgets.run_usd.is_none() && budgets.day_usd.is_none() {
             return Ok(true);
         }
-        let meters = self.meters(run)?;
-        let rates = run.store.run_rates(&run.id)?;
-        let usual = rates.cost.known_usd() / f64::from(rates.counted.max(1));
-        let jobs = run.jobs;
-        let decide = |reserved: &Reserved| share_usd(&meters, reserved, jobs, usual);
-        let (id, token) = (&claimed.task.id, &claimed.token);
-        self.reserved = run.store.reserve(id, token, &run.id, decide)?;
-        Ok(self.reserved.is_some())
+        let (id, token, jobs) = (&claimed.task.id, &claimed.token, run.jobs);
+        let mut meters = self.meters(run)?;
+        loop {
+            let rates = run.store.run_rates(&run.id)?;
+            let usual = match rates.counted {
+                0 => run.store.usual_cost()?,
+                counted => rates.cost.known_usd() / f64::from(counted),
+            };
+            let decide = |reserved: &Reserved| share_usd(&meters, reserved, jobs, usual);
+            self.reserved = run.store.reserve(id, token, &run.id, decide)?;
+            // An attempt that ended meanwhile has given back what it reserved, and what it cost was not looked at.
+            let now = self.meters(run)?;
+            if rest_usd(&meters) == rest_usd(&now) {
+                return Ok(self.reserved.is_some());
+            }
+            meters = now;
+        }
     }
 
     /// A cost limit means nothing where nobody can tell what attempts cost.

@@ -122,6 +122,7 @@ impl Night {
             observer: &mut |event: &RunEvent| events.push(event.clone()),
             attendant: &mut NoAttendant,
             interrupt: Interrupt::default(),
+            sandbox: &crate::sandbox::Sandbox::default(),
             guard_command: Vec::new(),
             worker: crate::event::WORKER,
             output: None,

@@ -11,6 +11,7 @@ use crate::git::{
     CommitOrder, CommitOutcome, CommitWatch, GitError, Kept, Left, LeftBecause, Snapshot, commit_message,
 };
 use crate::model::{CommitIntent, GateOutcome, GateRecord, Task};
+use crate::sandbox::Subject;
 use crate::store::{Claimed, StoreError};
 
 impl WorkTree {
@@ -45,6 +46,10 @@ impl WorkTree {
             }));
         };
         let key = task.key.as_ref().map(|key| key.as_str());
+        let confinement = match git.runs_hooks() {
+            true => run.confinement(Subject::Gate)?,
+            false => None,
+        };
         let order = CommitOrder {
             run_start: &run_start,
             before: &before,
@@ -53,6 +58,7 @@ impl WorkTree {
             env: run.child_variables(claimed),
             timeout: self.settings.commit_timeout,
             grace: run.settings.grace,
+            confinement: confinement.as_ref(),
         };
         let interrupt = run.interrupt.clone();
         let isolated = self.isolated.is_some();

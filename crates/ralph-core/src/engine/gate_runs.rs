@@ -19,6 +19,7 @@ use crate::event::{EventKind, TaskRef};
 use crate::evidence::{Evidence, GateResult, Session, Tampering};
 use crate::gate::{self, Gate, GateProgress};
 use crate::model::{Baseline, BaselineRun, GateOf, GateOutcome, GateRecord, Task};
+use crate::sandbox::{ErrorLines, Subject};
 use crate::store::{Claimed, Store, StoreError};
 use crate::text::{code_line, few};
 
@@ -30,13 +31,15 @@ pub(super) struct Gates {
     /// Programs that broke a gate in this run.
     missing_programs: BTreeSet<String>,
     accept_green_told: bool,
+    /// How long those of the attempt under way took.
+    pub took: Duration,
 }
 
 impl Gates {
     /// Runs the gates where the agent says the task is done or says nothing: the task's, and the project's where nothing
     /// speaks against the work so far.
     pub(super) fn run_after_agent(
-        &self,
+        &mut self,
         run: &mut RunContext<'_>,
         state_md: &mut StateMd,
         claimed: &Claimed,
@@ -46,6 +49,7 @@ impl Gates {
         if !claims_done(session) && !gave_no_signal(session) {
             return Ok((None, None));
         }
+        let began = run.clock.steady();
         let settings = &run.settings.gate;
         let (main, always) = (settings.main(&claimed.task), settings.always(&claimed.task));
         let main = match main {
@@ -60,6 +64,7 @@ impl Gates {
             Some(gate) => Some(self.judge(run, state_md, claimed, &gate, before)?),
             None => None,
         };
+        self.took = run.clock.steady().saturating_sub(began);
         Ok((main, always))
     }
 
@@ -359,6 +364,7 @@ impl RunContext<'_> {
             Purpose::Verdict(timeout, protection) => (timeout, self.settings.gate.rerun, false, protection),
         };
         let mut changed: Option<Tampering> = None;
+        let confinement = self.confinement(Subject::Gate)?;
         let gate = Gate {
             command,
             dir: self.work_tree,
@@ -368,6 +374,7 @@ impl RunContext<'_> {
             rerun,
             rerun_below: self.settings.gate.rerun_below,
             task_texts: self.task_texts(&claimed.task)?,
+            confinement: confinement.as_ref(),
         };
         let task = TaskRef::from(&claimed.task);
         let interrupt = self.interrupt.clone();
@@ -397,9 +404,21 @@ impl RunContext<'_> {
         };
         let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut on_progress);
         self.return_guard(guard)?;
+        self.clear_forbidden(confinement.as_ref())?;
         let mut result = result.unwrap_or_else(|error| GateResult::NotStarted(error.to_string()));
         if let Some(protection) = protection {
             protection.restore(self, &claimed.task.id, &mut changed);
+        }
+        if let (GateResult::Ran(record), Some(confinement), false) = (&result, &confinement, baseline)
+            && !record.passed()
+        {
+            let mut errors = ErrorLines::default();
+            errors.push(record.output_tail.as_bytes());
+            for denial in confinement.denials(&errors.finish()) {
+                if !self.denials.contains(&denial) {
+                    self.denials.push(denial);
+                }
+            }
         }
         if let GateResult::Ran(record) = &mut result {
             record.of = *of;

@@ -12,16 +12,17 @@ use crate::decide::verdict;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::{CommitFailure, Evidence, LandingFailure};
 use crate::files::Lock;
-use crate::git::{Combined, Git, GitError, GitLimits, Work};
+use crate::git::{Combined, Followed, Git, GitError, Work};
 use crate::model::{CommitIntent, LandingIntent, Outcome};
 use crate::store::{Claimed, ConflictKind, ConflictRecord, Stage};
 use crate::text::few;
 
+/// A worker whose gates are quicker than this keeps the others from landing from the start.
+const QUICK: Duration = Duration::from_secs(1);
 /// After so many lost races a worker keeps the others from landing until it has landed.
 const RACES: u32 = 2;
 /// After so many, somebody commits to the branch faster than gates run: the run leaves it to them.
 const MOST_RACES: u32 = 5;
-const NAP: Duration = Duration::from_millis(10);
 const NAMED: usize = 5;
 
 /// What came of an attempt to land.
@@ -75,13 +76,20 @@ impl Run<'_> {
             Ok(_) => return Ok(Landed::At(None)),
             Err(error) => return Ok(fault(error)),
         };
-        self.context.stage(claimed, Stage::Landing)?;
-        self.context.show(EventKind::LandingStarted { task: TaskRef::from(task) });
         let message = format!("Merge the work on {} {}", task.name(), task.title);
         let is_ralphs = made == Some(work.as_str());
         let work = Work { base: &base, commit: &work, is_ralphs, message: &message };
         let mut races = 0;
+        // Where others cannot have to wait long, one worker at a time combines and tests: nothing is done in vain.
         let mut lease: Option<Lock> = None;
+        if self.gates.took < QUICK {
+            match self.context.landing_turn(&git) {
+                Ok(lock) => lease = Some(lock),
+                Err(not) => return Ok(*not),
+            }
+        }
+        self.context.stage(claimed, Stage::Landing)?;
+        self.context.show(EventKind::LandingStarted { task: TaskRef::from(task) });
         // The tip that the gates have seen the work on.
         let mut tested_on: Option<String> = None;
         loop {
@@ -110,17 +118,19 @@ impl Run<'_> {
             }
             let lock = match lease.take() {
                 Some(lock) => lock,
-                None => match self.context.landing_lock(&git)? {
+                None => match self.context.landing_turn(&git) {
                     Ok(lock) => lock,
-                    Err(not) => return Ok(not),
+                    Err(not) => return Ok(*not),
                 },
             };
-            match self.context.put_on_branch(claimed, &git, &branch, &tip, &commit, work)? {
+            match self.put_on_branch(claimed, &git, &branch, &tip, &commit, work)? {
                 Ok(true) => {
                     drop(lock);
-                    self.tree.latest = None;
-                    // Only where it is not there already: its files are as they were tested.
-                    let _ = git.go_to(&commit);
+                    if commit != work.commit {
+                        self.tree.latest = None;
+                        // Only where it is not there already: its files are as they were tested.
+                        let _ = git.go_to(&commit);
+                    }
                     return Ok(Landed::At(Some(commit)));
                 }
                 Ok(false) => {
@@ -133,7 +143,7 @@ impl Run<'_> {
                             &format!("{branch} moves all the time"),
                         )?;
                     }
-                    lease = Some(lock).filter(|_| races >= RACES);
+                    lease = Some(lock).filter(|_| races >= RACES || self.gates.took < QUICK);
                 }
                 Err(not) => return Ok(not),
             }
@@ -181,6 +191,46 @@ impl Run<'_> {
         (evidence.gate, evidence.project_gate) = (combined.gate, combined.project_gate);
         let kind = ConflictKind::IntegrationFailure;
         Ok(Err(Landed::Failed(LandingFailure { kind, why, files: Vec::new(), others: Vec::new() })))
+    }
+
+    /// Moves the branch, unless somebody else moved it or the run left it: `false`. A person's clean checkout of it moves with
+    /// it; where that cannot be, the branch stays, and the run lands on one of its own from now on.
+    fn put_on_branch(
+        &mut self,
+        claimed: &Claimed,
+        git: &Git,
+        branch: &str,
+        tip: &str,
+        commit: &str,
+        work: Work<'_>,
+    ) -> Result<Step<bool>> {
+        let run = &mut self.context;
+        // Another worker may have left the branch meanwhile.
+        if run.store.run_branch(&run.id)?.as_deref() != Some(branch) {
+            return Ok(Ok(false));
+        }
+        let intent = CommitIntent {
+            head: Some(work.base.to_owned()),
+            branch: None,
+            tree: String::new(),
+            subject: String::new(),
+            isolated: true,
+            landing: Some(LandingIntent { branch: branch.to_owned(), commit: commit.to_owned() }),
+        };
+        run.store.set_commit_intent(&claimed.task.id, &claimed.token, &intent)?;
+        match self.tree.move_branch(run, git, branch, tip, commit)? {
+            Ok(Followed::Moved) => {
+                let (task, commit) = (TaskRef::from(&claimed.task), commit.to_owned());
+                run.tell(EventKind::Landed { task, commit, branch: branch.to_owned() })?;
+                Ok(Ok(true))
+            }
+            Ok(Followed::Overtaken) => Ok(Ok(false)),
+            Ok(Followed::Hindered(why)) => {
+                run.leave_branch(git, branch, tip, &why)?;
+                Ok(Ok(false))
+            }
+            Err(error) => Ok(Err(fault(error))),
+        }
     }
 
     /// Remembers what the work does not go together with: the next attempt sees it, and `ralph stats` counts it.
@@ -263,94 +313,12 @@ impl RunContext<'_> {
         Ok(self.store.set_stage(&claimed.task.id, &claimed.token, stage)?)
     }
 
-    /// Held while the branch is moved.
-    fn landing_lock(&mut self, git: &Git) -> Result<Step<Lock>> {
-        loop {
-            match git.landing_lock() {
-                Ok(Some(lock)) => return Ok(Ok(lock)),
-                Ok(None) if self.interrupt.first().is_some() => {
-                    return Ok(Err(Landed::NotCommitted(CommitFailure::Interrupted)));
-                }
-                Ok(None) => {
-                    self.beat();
-                    self.clock.sleep(NAP);
-                }
-                Err(error) => return Ok(Err(fault(error))),
-            }
+    /// Waits until nobody else lands.
+    fn landing_turn(&mut self, git: &Git) -> std::result::Result<Lock, Box<Landed>> {
+        match self.landing_lock(git) {
+            Ok(Some(lock)) => Ok(lock),
+            Ok(None) => Err(Box::new(Landed::NotCommitted(CommitFailure::Interrupted))),
+            Err(error) => Err(Box::new(fault(error))),
         }
-    }
-
-    /// Moves the branch, unless somebody else moved it or the run left it: `false`. A branch that a person has checked out is
-    /// never moved, because their git may be at work in it: the run lands on a branch of its own from now on.
-    fn put_on_branch(
-        &mut self,
-        claimed: &Claimed,
-        git: &Git,
-        branch: &str,
-        tip: &str,
-        commit: &str,
-        work: Work<'_>,
-    ) -> Result<Step<bool>> {
-        // Another worker may have left the branch meanwhile.
-        let is_left = self.store.run_branch(&self.id)?.as_deref() != Some(branch);
-        let moved = || -> Result<bool, GitError> { Ok(is_left || git.tip(branch)?.as_deref() != Some(tip)) };
-        match moved() {
-            Ok(true) => return Ok(Ok(false)),
-            Ok(false) => {}
-            Err(error) => return Ok(Err(fault(error))),
-        }
-        match self.is_checked_out(git, branch) {
-            Ok(true) => {
-                self.leave_branch(git, branch, tip, &format!("{branch} is checked out"))?;
-                return Ok(Ok(false));
-            }
-            Ok(false) => {}
-            Err(error) => return Ok(Err(fault(error))),
-        }
-        let intent = CommitIntent {
-            head: Some(work.base.to_owned()),
-            branch: None,
-            tree: String::new(),
-            subject: String::new(),
-            isolated: true,
-            landing: Some(LandingIntent { branch: branch.to_owned(), commit: commit.to_owned() }),
-        };
-        self.store.set_commit_intent(&claimed.task.id, &claimed.token, &intent)?;
-        match git.advance(branch, tip, commit) {
-            Ok(true) => {}
-            Ok(false) => return Ok(Ok(false)),
-            Err(error) => return Ok(Err(fault(error))),
-        }
-        let task = TaskRef::from(&claimed.task);
-        self.tell(EventKind::Landed { task, commit: commit.to_owned(), branch: branch.to_owned() })?;
-        Ok(Ok(true))
-    }
-
-    /// Whether a person has a branch checked out. The project's own checkout is asked itself: git's list does not name one whose
-    /// git directory is elsewhere.
-    pub(super) fn is_checked_out(&self, git: &Git, branch: &str) -> Result<bool, GitError> {
-        let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
-        let own = Git::open(self.project.root(), limits)?.and_then(|checkout| checkout.branch());
-        Ok(own.as_deref() == Some(branch) || git.is_checked_out(branch)?)
-    }
-
-    /// The branch is a person's just now: from now on the run lands on one of its own.
-    fn leave_branch(&mut self, git: &Git, branch: &str, tip: &str, why: &str) -> Result {
-        let own = format!("ralph/{}", self.id);
-        if branch == own {
-            // It is that branch which is checked out.
-            self.move_to_branch(git, &format!("{own}-{}", self.worker), tip)?;
-        } else {
-            self.move_to_branch(git, &own, tip)?;
-        }
-        let now = self.store.run_branch(&self.id)?.unwrap_or_default();
-        self.warn(format!("{why}; this run lands on {now} from now on"))
-    }
-
-    fn move_to_branch(&mut self, git: &Git, name: &str, tip: &str) -> Result {
-        if git.tip(name)?.is_none() {
-            git.make_branch(name, tip)?;
-        }
-        Ok(self.store.set_run_branch(&self.id, name)?)
     }
 }

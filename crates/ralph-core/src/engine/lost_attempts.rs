@@ -48,6 +48,9 @@ pub struct LostReport {
     pub last_sign: Option<Timestamp>,
     /// Processes of dead runs that were still there and were ended.
     pub processes_ended: usize,
+    /// A checkout that a dead run had begun to bring forward went back; the files that somebody had changed meanwhile and
+    /// that were left so. Or why it could not.
+    pub went_back: Option<Result<Vec<String>, GitError>>,
     /// Attempts that stay claimed because git does not say whether their work was committed, and why.
     pub undecided: Vec<(String, GitError)>,
 }
@@ -68,7 +71,8 @@ impl LostAttempts<'_> {
             .filter(|claim| is_stale(claim, self.host.liveness(&claim.owner), self.now))
             .collect();
         let ended = self.end_dead_workers(&stale)? + self.close_dead_runs()?;
-        let mut report = LostReport { processes_ended: ended, ..LostReport::default() };
+        let went_back = self.end_following().transpose();
+        let mut report = LostReport { processes_ended: ended, went_back, ..LostReport::default() };
         self.forget_dead_hooks()?;
         for claim in stale {
             let recorded = match claim.purpose {
@@ -83,6 +87,21 @@ impl LostAttempts<'_> {
             }
         }
         Ok(report)
+    }
+
+    /// The project's checkout goes back where a dead run had begun to bring it forward. Whoever lands holds the lock, and looks
+    /// for that, too.
+    fn end_following(&self) -> Result<Option<Vec<String>>, GitError> {
+        let root = self.fix_policy.project.root();
+        if !Git::is_half_way(root) {
+            return Ok(None);
+        }
+        let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
+        let Some(git) = Git::open(root, limits)? else { return Ok(None) };
+        match git.landing_lock()? {
+            Some(_lock) => git.end_following(),
+            None => Ok(None),
+        }
     }
 
     /// Workers that were killed while their run goes on: what they started must end before their tasks, and their working
@@ -201,7 +220,7 @@ impl LostAttempts<'_> {
                 verified: result.attempt.verified,
             };
             let told = [lost].into_iter().chain(std::mem::take(&mut plan.events));
-            result.capture(settled, plan, told.filter_map(event).collect())
+            result.capture(settled, plan, told.filter_map(&mut *event).collect())
         })?;
         found.last_sign = found.last_sign.max(Some(captured.attempt.ended_at()));
         found.events.extend(captured.events);
@@ -319,6 +338,15 @@ impl RunContext<'_> {
             let n = recorded.processes_ended;
             let plural = if n == 1 { "" } else { "es" };
             self.warn(format!("killed {n} leftover process{plural} of a crashed run"))?;
+        }
+        match recorded.went_back {
+            None => {}
+            Some(Ok(left)) => self.tell_went_back(&left)?,
+            Some(Err(error)) => {
+                self.warn(format!(
+                    "Ralph was killed while it was updating your checkout, and cannot restore it: {error}"
+                ))?;
+            }
         }
         let undecided = recorded.undecided.into_iter();
         // The loop sees the signal itself.

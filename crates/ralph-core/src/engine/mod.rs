@@ -31,6 +31,7 @@ mod protection;
 mod readiness;
 mod review;
 mod run;
+mod run_branch;
 mod run_context;
 mod run_end;
 mod seat;

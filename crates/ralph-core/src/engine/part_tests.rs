@@ -130,6 +130,7 @@ impl Fixture {
             observer: &mut |event: &RunEvent| self.shown.borrow_mut().push(event.clone()),
             attendant: &mut Person { answer: self.answer, asked: self.asked.clone() },
             interrupt: Interrupt::default(),
+            sandbox: &crate::sandbox::Sandbox::default(),
             guard_command: Vec::new(),
             worker: self.worker,
             output: None,

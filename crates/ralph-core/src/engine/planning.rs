@@ -16,6 +16,7 @@ use crate::host::Host;
 use crate::logs::{LogDir, attempt_name};
 use crate::model::{AttemptCost, RunId, TaskId};
 use crate::project::{LOGS, Project};
+use crate::sandbox::{Sandbox, Subject};
 use crate::store::{SideSession, Store};
 
 /// The key that a planning session is called by in its environment and its log.
@@ -32,6 +33,7 @@ pub struct Planner<'a> {
     pub random: &'a mut dyn FnMut() -> u64,
     pub host: &'a dyn Host,
     pub interrupt: Interrupt,
+    pub sandbox: &'a Sandbox,
     pub guard_command: Vec<OsString>,
     /// One id for all rounds.
     pub run_id: RunId,
@@ -82,6 +84,7 @@ impl Planner<'_> {
             rules,
             task_prompt: prompt,
             is_root: rustix::process::getuid().is_root(),
+            is_confined: self.sandbox.backend().is_some(),
             budget_usd,
         };
         let started_at = self.clock.now();
@@ -109,6 +112,9 @@ impl Planner<'_> {
             true => None,
             false => Guard::start(&self.guard_command, &holder_mark(&self.host.owner())).ok(),
         };
+        let places = git.as_ref().map(Git::places);
+        let confinement = self.sandbox.confinement(Subject::Agent(self.agent), root, root, places.as_ref());
+        let confinement = confinement.map_err(EngineError::Sandbox)?;
         let question = Question {
             agent: self.agent,
             request,
@@ -116,6 +122,7 @@ impl Planner<'_> {
             wall: self.settings.attempt_timeout,
             interrupt: &self.interrupt,
             log,
+            confinement: confinement.as_ref(),
         };
         let answer =
             question.ask(guard.as_mut(), &mut |activity| activity.into_iter().for_each(&mut *on_activity));

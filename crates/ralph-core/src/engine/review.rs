@@ -16,6 +16,7 @@ use crate::model::{
     ErrorType, FailureClass, GateOf, GateOutcome, GateRecord, Outcome, Review, ReviewVerdict,
 };
 use crate::project::Project;
+use crate::sandbox::Subject;
 use crate::signals::review;
 use crate::store::{Claimed, SessionKind, SideSession};
 use crate::text::{in_a_row, last_paragraph, mask_secrets, one_line};
@@ -133,6 +134,7 @@ impl Run<'_> {
             rules: &self.reviewer.rules,
             task_prompt: prompt,
             is_root: rustix::process::getuid().is_root(),
+            is_confined: run.sandbox.backend().is_some(),
             budget_usd,
         };
         let started_at = run.clock.now();
@@ -161,6 +163,7 @@ impl Run<'_> {
             // What the other run does meanwhile must not be undone.
             _ => None,
         };
+        let confinement = run.confinement(Subject::Agent(agent))?;
         let question = Question {
             agent,
             request,
@@ -168,6 +171,7 @@ impl Run<'_> {
             wall: run.settings.review.timeout,
             interrupt: &interrupt,
             log,
+            confinement: confinement.as_ref(),
         };
         let mut guard = run.take_guard()?;
         let state_md = &mut self.state_md;

@@ -25,10 +25,12 @@ use crate::agent::{Agent, Interrupt};
 use crate::clock::Clock;
 use crate::event::{EventKind, GateAuthor, Observer, RunEvent, RunRequested};
 use crate::exit::RunExit;
+use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::host::Host;
 use crate::model::{Baseline, TaskId};
 use crate::project::Project;
+use crate::sandbox::Sandbox;
 use crate::store::{Claimed, NewRun, PlanCounts, Purpose, Scope, Store};
 
 /// What part of a run this process is.
@@ -63,6 +65,7 @@ pub struct Engine<'a> {
     pub observer: &'a mut dyn Observer,
     pub attendant: &'a mut dyn Attendant,
     pub interrupt: Interrupt,
+    pub sandbox: &'a Sandbox,
     /// How the guard is started, which starts the run's agents and gates; empty for no guard.
     pub guard_command: Vec<OsString>,
     /// The name of this worker among those of the run.
@@ -224,6 +227,7 @@ impl<'a> Run<'a> {
             asked: requested(run.store, settings),
             jobs: count,
             branch: branch.clone(),
+            sandbox: Some(run.sandbox.enforced(settings.is_isolated())),
         };
         let new = NewRun {
             id: run.id.clone(),
@@ -235,6 +239,7 @@ impl<'a> Run<'a> {
             defaults_revision: settings.defaults_revision,
             jobs: count,
             branch,
+            sandbox: run.sandbox.enforced(settings.is_isolated()),
         };
         Ok(run.tell_with(started, |store, event| store.start_run(&new, event))?)
     }
@@ -285,6 +290,7 @@ impl<'a> Run<'a> {
 
     /// Between attempts: parents whose children are done, and whatever speaks against going on.
     fn plan(&mut self) -> Result {
+        self.context.git_places = self.tree.git.as_ref().map(Git::places);
         self.context.beat();
         self.context.tell_gate_changes(GateAuthor::Elsewhere)?;
         self.settle_parents()?;

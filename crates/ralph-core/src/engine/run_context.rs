@@ -21,7 +21,8 @@ use crate::exit::RunExit;
 use crate::files::RealPaths;
 use crate::host::{Host, is_over};
 use crate::model::{RunId, Timestamp, Token};
-use crate::project::Project;
+use crate::project::{Project, RALPH_DIR};
+use crate::sandbox::{Confinement, Denial, Forbidden, GitPlaces, Sandbox, Subject};
 use crate::store::{
     ClaimRequest, Claimed, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store, StoreError, newest_copy,
     restore_command,
@@ -50,6 +51,11 @@ pub(super) struct RunContext<'a> {
     pub observer: &'a mut dyn Observer,
     pub attendant: &'a mut dyn Attendant,
     pub interrupt: Interrupt,
+    pub sandbox: &'a Sandbox,
+    /// Where git keeps what is confined launches' to use.
+    pub git_places: Option<GitPlaces>,
+    /// What the sandbox refused in the attempt under way.
+    pub denials: Vec<Denial>,
     pub id: RunId,
     /// The name of this worker among those of the run.
     pub worker: &'a str,
@@ -120,6 +126,9 @@ impl<'a> RunContext<'a> {
             observer: engine.observer,
             attendant: engine.attendant,
             interrupt: engine.interrupt.clone(),
+            sandbox: engine.sandbox,
+            git_places: None,
+            denials: Vec::new(),
             started_at,
             real_paths,
             is_worker,
@@ -385,9 +394,11 @@ impl RunContext<'_> {
 
     /// Another run of the project that is at work in the same tree.
     pub(super) fn other_run(&self) -> Result<Option<RunId>> {
-        if self.is_worker {
-            return Ok(None);
-        }
+        if self.is_worker { Ok(None) } else { Ok(self.run_in_checkout()?) }
+    }
+
+    /// Another run that works in the project's own tree.
+    pub(super) fn run_in_checkout(&self) -> Result<Option<RunId>, StoreError> {
         let now = self.clock.now();
         let others = self.store.open_runs()?.into_iter();
         let mut others = others.filter(|run| run.id != self.id && run.branch.is_none());
@@ -457,6 +468,49 @@ impl RunContext<'_> {
             (false, false, Signal::Terminate) => "interrupted (SIGTERM)",
         };
         Err(StopRun::new(RunExit::Interrupted(signal), reason).into())
+    }
+}
+
+/// Where what appeared in a place that nothing may be written to is moved, below `.ralph`.
+const MOVED: &str = "sandbox";
+
+/// The sandbox: every launch that runs what an agent wrote is confined as the settings say.
+impl RunContext<'_> {
+    /// What confines a launch in the working tree; none where nothing does.
+    pub(super) fn confinement(&self, subject: Subject<'_>) -> Result<Option<Confinement>> {
+        let confinement =
+            self.sandbox.confinement(subject, self.project.root(), self.work_tree, self.git_places.as_ref());
+        Ok(confinement.map_err(EngineError::Sandbox)?)
+    }
+
+    /// After a confined launch: what appeared where nothing may be written is moved away before anything reads it.
+    pub(super) fn clear_forbidden(&mut self, confinement: Option<&Confinement>) -> Result {
+        let Some(confinement) = confinement else { return Ok(()) };
+        let aside = self.ralph_dir().map(|dir| dir.join(MOVED));
+        let undone = aside.and_then(|aside| confinement.undo_forbidden(&aside));
+        match undone {
+            Ok(undone) => {
+                for Forbidden { path, moved, is_restored } in undone {
+                    self.files_may_have_changed();
+                    let path = path.strip_prefix(self.work_tree).unwrap_or(&path).display().to_string();
+                    let path = code_line(&path, 200);
+                    let name = moved.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    self.warn(match is_restored {
+                        true => format!("{path} may not be changed in an attempt; Ralph restored it"),
+                        false => format!(
+                            "{path} may not be made in an attempt; Ralph moved it to {RALPH_DIR}/{MOVED}/{name}"
+                        ),
+                    })?;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let stop = format!("cannot move away what an attempt may not make: {error}");
+                Err(StopRun::error(stop)
+                    .with_hint("look into the work tree before the next `ralph run`")
+                    .into())
+            }
+        }
     }
 }
 

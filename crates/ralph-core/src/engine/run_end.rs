@@ -28,6 +28,8 @@ pub enum EngineError {
     Gate { task: String, why: String },
     #[error("cannot write the log {path}: {source}")]
     Log { path: String, source: std::io::Error },
+    #[error("cannot prepare the sandbox: {0}")]
+    Sandbox(std::io::Error),
 }
 
 #[derive(Clone, Debug)]

@@ -14,6 +14,7 @@ use crate::hooks::Hooks;
 use crate::logs;
 use crate::memory::prompt::Limits;
 use crate::model::{GateOf, Strategy, Task};
+use crate::sandbox::SandboxSettings;
 use crate::store::{Scope, Store, StoreError};
 
 /// Everything a run depends on besides the plan and the agent.
@@ -72,6 +73,7 @@ pub struct RunSettings {
     pub logs: logs::Limits,
     /// How large an attempt's log may grow before its beginning is dropped; none for any size.
     pub max_attempt_bytes: Option<u64>,
+    pub sandbox: SandboxSettings,
     /// How long a claim is believed without a sign of life; for other hosts.
     pub lease: Duration,
 }
@@ -298,6 +300,7 @@ impl Default for RunSettings {
             logs: logs::Limits::new(30, 1024),
             max_attempt_bytes: Some(256 * 1024 * 1024),
             write_trackers: false,
+            sandbox: SandboxSettings::default(),
             lease: Duration::from_secs(60),
         }
     }

@@ -11,6 +11,7 @@ use crate::agent::{
 use crate::decide::error_type_of;
 use crate::git::{Git, GitError, Kept, RollbackMode};
 use crate::model::{AttemptCost, ErrorType, Outcome};
+use crate::sandbox::{Confinement, confined};
 use crate::store::SideSession;
 use crate::text::mask_secrets;
 
@@ -23,6 +24,7 @@ pub(super) struct Question<'q> {
     pub wall: Duration,
     pub interrupt: &'q Interrupt,
     pub log: AttemptLog,
+    pub confinement: Option<&'q Confinement>,
 }
 
 pub(super) struct Answer {
@@ -44,12 +46,13 @@ pub enum SessionEnding {
 impl Question<'_> {
     /// Asks once. `look_on` is called many times a second, and with what the agent does.
     pub(super) fn ask(self, guard: Option<&mut Guard>, look_on: &mut dyn FnMut(Option<&Activity>)) -> Answer {
-        let Self { agent, request, settings, wall, interrupt, log } = self;
+        let Self { agent, request, settings, wall, interrupt, log, confinement } = self;
         let launch = agent.launch(&request);
         let limits = ProcessLimits { wall, idle: settings.idle_timeout, grace: settings.grace };
         let reader = SessionReader::new(agent, request.model, log, request.budget_usd);
         let mut live = Live { agent, reader, look_on };
-        let ended = agent::run_below(guard, &launch, &limits, interrupt, &mut live);
+        let launch = confined(confinement, launch);
+        let ended = launch.and_then(|launch| agent::run_below(guard, &launch, &limits, interrupt, &mut live));
         let ReadSession { exit, stop, report, .. } = live.reader.finish(ended);
         let ending = match (stop, &report.ending) {
             (Stop::Interrupted, _) => SessionEnding::Interrupted,
@@ -60,10 +63,12 @@ impl Question<'_> {
             (_, Ending::Faulted { fault, message, .. }) => {
                 SessionEnding::Faulted(error_type_of(*fault), message.clone())
             }
-            (Stop::Exited | Stop::UserNote | Stop::GuardLost, Ending::Completed) => match exit {
-                Exit::Code(0) => SessionEnding::Answered,
-                _ => SessionEnding::Faulted(ErrorType::Crash, format!("{} {exit}", agent.name())),
-            },
+            (Stop::Exited | Stop::UserNote | Stop::OverLimit(_) | Stop::GuardLost, Ending::Completed) => {
+                match exit {
+                    Exit::Code(0) => SessionEnding::Answered,
+                    _ => SessionEnding::Faulted(ErrorType::Crash, format!("{} {exit}", agent.name())),
+                }
+            }
         };
         let cost = report.cost_by(agent.price(Some(request.model), None).as_ref());
         Answer { report, ending, cost }

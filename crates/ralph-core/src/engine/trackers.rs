@@ -50,6 +50,7 @@ fn close(run: &RunContext<'_>, source: &SourceFile, task: &FiledTask, number: &s
         env: Vec::new(),
         cwd: run.project.root().to_owned(),
         stdin: String::new(),
+        ..Launch::default()
     };
     let limits = ProcessLimits { wall: PATIENCE, idle: None, grace: Duration::from_secs(2) };
     let mut said = BoundedText::new(ERROR_BYTES, 0);

@@ -11,6 +11,7 @@ use super::stray_branch::Returned;
 use super::worker_tree::Isolated;
 use crate::event::EventKind;
 use crate::evidence::CommitFailure;
+use crate::files::Stamp;
 use crate::git::{BranchOutcome, Git, GitError, GitLimits, Kept, Snapshot, Wants, Weight};
 use crate::model::{GitRecord, LeftoverFile, Status, TaskId};
 use crate::store::{Claimed, CleanCommit, Store, StoreError};
@@ -34,8 +35,18 @@ pub(super) struct WorkTree {
     pub(super) changed_by: HashMap<TaskId, BTreeSet<Vec<u8>>>,
     /// What is different in the tree of a worker, which is Ralph's own; none in the project's own tree.
     pub(super) isolated: Option<Isolated>,
+    /// The project's own tree, where this is another.
+    pub(super) checkout: Option<Git>,
+    /// Why the run does not land on the branch of the settings.
+    pub(super) not_followed: Option<String>,
+    /// The files that a killed run left in the checkout as somebody had changed them, once that went back.
+    pub(super) went_back: Option<Vec<String>>,
     /// Files of the project that are never an attempt's work.
     pub(super) own_files: Vec<String>,
+    /// What they are like in the tree of a worker before the attempt.
+    pub(super) own_stamps: Vec<Stamp>,
+    /// An edit of them could not be brought into the project: it is in that tree alone.
+    pub(super) holds_own_edit: bool,
     /// What earlier runs left of tasks' work, uncommitted and untouched since.
     taken_over: HashMap<TaskId, Vec<Vec<u8>>>,
     /// The tree when the agent of the attempt under way had ended.
@@ -48,6 +59,7 @@ impl GitSettings {
             commits: self.commit == CommitWhen::OnSuccess,
             rolls_back: self.rollback.is_some(),
             branch: self.branch.as_deref(),
+            elsewhere: false,
         }
     }
 
@@ -105,7 +117,12 @@ impl WorkTree {
             before_task: HashMap::new(),
             changed_by: HashMap::new(),
             isolated: None,
+            checkout: None,
+            not_followed: None,
+            went_back: None,
             own_files,
+            own_stamps: Vec::new(),
+            holds_own_edit: false,
             taken_over: HashMap::new(),
             after_agent: None,
         })
@@ -262,7 +279,8 @@ impl WorkTree {
     ) -> Option<String> {
         let (git, snapshot) =
             self.git.as_ref().zip(before.snapshot.as_ref()).filter(|_| !files.is_empty())?;
-        git.patch_since(snapshot, before.kept.as_ref(), files)
+        let now = self.latest.as_ref().filter(|(version, _)| *version == run.files_version());
+        git.patch_since(snapshot, now.map(|(_, tree)| tree), before.kept.as_ref(), files)
             .map_err(|error| run.warn(error.to_string()))
             .ok()
     }

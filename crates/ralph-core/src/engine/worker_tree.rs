@@ -14,14 +14,13 @@ use crate::agent::{
 };
 use crate::event::{EventKind, TaskRef};
 use crate::files::{Links, create_anew, digest, open};
-use crate::git::{Git, GitError, GitLimits, Snapshot, Weight};
+use crate::git::{Git, GitError, GitLimits, Snapshot};
 use crate::host::{Host, Liveness};
 use crate::model::{Task, Timestamp};
+use crate::sandbox::{Subject, confined};
 use crate::store::{Store, StoreError, WorkerRow};
 use crate::text::{mask_secrets, one_line};
 
-/// Branches of earlier runs that are looked at.
-const MOST_BRANCHES: u32 = 20;
 /// A run never needs so many.
 const MOST_TREES: u32 = 1000;
 /// How long processes of a dead worker have between TERM and KILL.
@@ -132,135 +131,6 @@ impl GitSettings {
     }
 }
 
-/// The supervisor's part.
-impl WorkTree {
-    /// The branch of the settings, unless a person has it checked out; else one of the run's own.
-    pub(super) fn branch_to_land_on(&self, run: &RunContext<'_>) -> Result<String, EngineError> {
-        if let (Some(git), Some(named)) = (&self.git, &self.settings.branch)
-            && !run.is_checked_out(git, named)?
-        {
-            return Ok(named.clone());
-        }
-        Ok(format!("ralph/{}", run.id))
-    }
-
-    /// Makes sure that workers can begin: what is in the way is told before any of them starts, and the branch is there.
-    pub(super) fn open_for_workers(&mut self, run: &mut RunContext<'_>) -> Result {
-        let Some(git) = &self.git else {
-            let stop = StopRun::error("several workers need a git repository, and this project is in none");
-            return Err(stop.with_hint("git init, or `ralph run -j 1`").into());
-        };
-        let branch = run.store.run_branch(&run.id)?.unwrap_or_default();
-        let mut wants = self.settings.wants();
-        (wants.commits, wants.branch) = (true, Some(branch.as_str()));
-        for obstacle in git.obstacles(wants)? {
-            let fix = obstacle.fix();
-            match obstacle.weight() {
-                Weight::Stops => {
-                    let stop = StopRun::error(obstacle.to_string());
-                    return Err(stop.with_hint(format!("{fix}; then `ralph run` again")).into());
-                }
-                Weight::Hinders => run.warn(format!("{obstacle}; {fix}"))?,
-            }
-        }
-        if let Some(named) = self.settings.branch.as_ref().filter(|named| **named != branch) {
-            run.warn(format!("{named} is checked out, so this run lands on {branch}"))?;
-        }
-        let Some(head) = git.head_commit()? else {
-            let stop = StopRun::error("the repository has no commit that workers could begin from");
-            return Err(stop.with_hint("commit the project's files, then `ralph run` again").into());
-        };
-        if !git.can_combine(&head)? {
-            let stop = StopRun::error("this git cannot combine commits without a checkout");
-            return Err(stop.with_hint("install git 2.38 or newer, or use `ralph run -j 1`").into());
-        }
-        if git.tip(&branch)?.is_some() {
-            self.warn_of_unmerged(run)?;
-        } else {
-            let from = self.begin_from(run, &head)?;
-            git.make_branch(&branch, &from)?;
-            run.tell(EventKind::BranchChanged { branch: branch.clone() })?;
-        }
-        let dirty = git.snapshot().map(|tree| tree.dirty()).unwrap_or_default();
-        self.check_dirty(run, &dirty, "workers begin from the last commit and do not see them")
-    }
-
-    /// At the end: where the run's work is, if it is not in what is checked out. A branch of the run's own that holds nothing
-    /// goes.
-    pub(super) fn tell_unmerged(&self, run: &mut RunContext<'_>) -> Result {
-        let Some(git) = &self.git else { return Ok(()) };
-        let branch = run.store.run_branch(&run.id)?.unwrap_or_default();
-        let (Some(tip), Some(head)) = (git.tip(&branch)?, git.head_commit()?) else { return Ok(()) };
-        if git.is_in(&tip, &head)? {
-            if branch == format!("ralph/{}", run.id) && !run.is_checked_out(git, &branch)? {
-                git.remove_branch(&branch, &tip)?;
-            }
-            return Ok(());
-        }
-        let commits = git.commits_between(&head, &tip)?;
-        run.tell(EventKind::Unmerged { branch, commits, into: git.on_branch() })
-    }
-
-    /// Where a new branch begins: at what is checked out, with what earlier runs landed and nobody merged yet. Else tasks
-    /// would begin without those that they depend on.
-    fn begin_from(&self, run: &mut RunContext<'_>, head: &str) -> Result<String> {
-        let Some(git) = &self.git else { return Ok(head.to_owned()) };
-        let mut from = head.to_owned();
-        for (branch, tip) in self.unmerged(run, head)? {
-            if git.is_in(&tip, &from)? {
-                continue;
-            }
-            if git.is_in(&from, &tip)? {
-                from = tip;
-                continue;
-            }
-            let message = format!("Merge {branch}");
-            let Some(merged) = git.merged(&from, &tip, &message)? else {
-                let stop = StopRun::error(format!(
-                    "{branch}, where an earlier run landed its work, is not merged and conflicts with what is checked out"
-                ));
-                let hint = format!(
-                    "git merge {branch}, or if you have its work already: git branch -D {branch}; then `ralph run` again"
-                );
-                return Err(stop.with_hint(hint).into());
-            };
-            from = merged;
-        }
-        if from != head {
-            run.warn("work that earlier runs landed is not merged yet; this run continues from it")?;
-        }
-        Ok(from)
-    }
-
-    /// The branches that earlier runs landed on and that a commit does not have, newest first, with the commits they are at.
-    fn unmerged(&self, run: &RunContext<'_>, head: &str) -> Result<Vec<(String, String)>> {
-        let Some(git) = &self.git else { return Ok(Vec::new()) };
-        let mut found: Vec<(String, String)> = Vec::new();
-        for branch in run.store.landing_branches(&run.id, MOST_BRANCHES)? {
-            if let Some(tip) = git.tip(&branch)?.filter(|tip| found.iter().all(|(_, known)| known != tip))
-                && !git.is_in(&tip, head)?
-            {
-                found.push((branch, tip));
-            }
-        }
-        Ok(found)
-    }
-
-    /// A run in a tree that does not have what earlier runs landed says so: tasks may depend on it.
-    pub(super) fn warn_of_unmerged(&self, run: &mut RunContext<'_>) -> Result {
-        let Some(git) = &self.git else { return Ok(()) };
-        if run.store.landing_branches(&run.id, 1)?.is_empty() {
-            return Ok(());
-        }
-        let Some(head) = git.head_commit()? else { return Ok(()) };
-        if let Some((branch, tip)) = self.unmerged(run, &head)?.into_iter().next() {
-            let commits = git.commits_between(&head, &tip)?;
-            run.tell(EventKind::Unmerged { branch, commits, into: git.on_branch() })?;
-        }
-        Ok(())
-    }
-}
-
 /// The worker's part.
 impl WorkTree {
     fn limits(run: &RunContext<'_>, settings: &GitSettings) -> GitLimits {
@@ -287,8 +157,17 @@ impl WorkTree {
             Some(head) => git.is_in(head, &tip)?,
             None => false,
         };
-        let is_there = is_known && git.unfinished()?.is_none() && git.go_to(&tip)?;
-        let mut snapshot = if is_there { Some(git.snapshot()?) } else { None };
+        // Nothing ran here since the tree was last seen.
+        let is_current = |seen: &&(u64, Snapshot)| seen.0 == run.files_version() && seen.1.is_clean();
+        let clean = self.latest.as_ref().filter(is_current).map(|(_, tree)| tree);
+        let clean = clean.filter(|tree| tree.head() == head.as_deref()).cloned();
+        let is_settled = is_known && git.unfinished()?.is_none();
+        let is_there = is_settled && !std::mem::take(&mut self.holds_own_edit) && git.go_to(&tip)?;
+        let mut snapshot = match (is_there, clean) {
+            (true, Some(clean)) => Some(git.brought_to(&clean, &tip)?),
+            (true, None) => Some(git.snapshot()?),
+            (false, _) => None,
+        };
         if snapshot.as_ref().is_none_or(|tree| !tree.is_clean()) {
             let name = format!("{}-{}", run.id, run.worker);
             let saved = git.clear(&tip, &name, "Left in the working tree of a worker")?;
@@ -302,6 +181,7 @@ impl WorkTree {
             }
             snapshot = Some(git.snapshot()?);
         }
+        self.own_stamps = self.stamps(run);
         run.files_may_have_changed();
         self.before_task.clear();
         self.changed_by.clear();
@@ -339,9 +219,14 @@ impl WorkTree {
             if let Some(above) = top.parent() {
                 std::fs::create_dir_all(above).map_err(|error| cannot_make(&top, &error.to_string()))?;
             }
-            project
+            let saved = project
                 .add_tree(&top, &tip, run.project.root())
                 .map_err(|error| cannot_make(&top, &error.to_string()))?;
+            if let Some(reference) = saved {
+                run.warn(format!(
+                    "the working tree was deleted with commits that did not land; they are saved at {reference}"
+                ))?;
+            }
         }
         let git = Git::open(run.work_tree, limits)?.map(|git| git.without(self.own_files.clone()));
         let Some(git) = git else {
@@ -356,6 +241,7 @@ impl WorkTree {
             git.note(PREPARED)?;
         }
         git.watch_programs()?;
+        git.remove_scratch(run.clock.now());
         self.git = Some(git);
         Ok(tip)
     }
@@ -475,15 +361,20 @@ fn prepare(run: &mut RunContext<'_>) -> Result {
         ],
         cwd: run.work_tree.to_owned(),
         stdin: String::new(),
+        confined: None,
     };
     let limits = ProcessLimits { wall: run.settings.gate.timeout, idle: None, grace: run.settings.grace };
     let interrupt = run.interrupt.clone();
+    let confinement = run.confinement(Subject::Gate)?;
     let mut guard = run.take_guard()?;
     let mut output = Output { text: BoundedText::new(0, OUTPUT), run };
-    let ended = run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut output);
+    let launch = confined(confinement.as_ref(), launch);
+    let ended =
+        launch.and_then(|launch| run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut output));
     let Output { text, run } = output;
     let said = text.into_text();
     run.return_guard(guard)?;
+    run.clear_forbidden(confinement.as_ref())?;
     let why = match ended {
         Ok(ended) if ended.stop == Stop::Exited && ended.exit == Exit::Code(0) => return Ok(()),
         Ok(ended) if ended.stop == Stop::Interrupted => return run.check_signal(),
@@ -520,12 +411,5 @@ impl Watch for Output<'_, '_> {
 
     fn tick(&mut self) {
         self.run.beat();
-    }
-}
-
-impl Snapshot {
-    /// Whether nothing differs from HEAD, but for Ralph's own files.
-    fn is_clean(&self) -> bool {
-        self.dirty().is_empty()
     }
 }

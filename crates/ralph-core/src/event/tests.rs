@@ -178,6 +178,7 @@ fn of_runs() -> Vec<EventKind> {
             asked: RunRequested { tasks: vec!["1".into()], task_count: 1, ..RunRequested::default() },
             jobs: 1,
             branch: None,
+            sandbox: None,
         },
         EventKind::Progress { tasks: counts(), cost: Cost::new(1.5, 1) },
         EventKind::BreakerOpened {

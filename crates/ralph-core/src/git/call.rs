@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, kill_process_group};
@@ -93,8 +93,8 @@ pub(super) struct CallState {
     fault: OnceLock<GitFault>,
     /// A call was ended because Ralph is to stop: the next one gets no time of its own.
     interrupted: AtomicBool,
-    /// A commit was made and the index is being updated, which no signal interrupts.
-    finishing: AtomicBool,
+    /// How many are at something that no signal interrupts: a commit was made and the index is being updated.
+    finishing: AtomicU32,
 }
 
 /// While this lives, calls of git are not interrupted.
@@ -102,7 +102,7 @@ pub(super) struct Finishing<'c>(&'c CallState);
 
 impl Drop for Finishing<'_> {
     fn drop(&mut self) {
-        self.0.finishing.store(false, Ordering::Relaxed);
+        self.0.finishing.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -137,12 +137,12 @@ impl CallState {
 
     /// Until the result is dropped no signal interrupts a call; deadlines still hold.
     pub(super) fn finish(&self) -> Finishing<'_> {
-        self.finishing.store(true, Ordering::Relaxed);
+        self.finishing.fetch_add(1, Ordering::Relaxed);
         Finishing(self)
     }
 
     fn is_finishing(&self) -> bool {
-        self.finishing.load(Ordering::Relaxed)
+        self.finishing.load(Ordering::Relaxed) > 0
     }
 
     fn slowest(&self) -> Duration {
@@ -174,6 +174,7 @@ pub(super) struct Call<'r> {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     input: Option<Vec<u8>>,
+    ends_with_us: bool,
 }
 
 #[derive(Debug)]
@@ -223,7 +224,14 @@ impl<'r> Call<'r> {
             args: args.iter().map(OsString::from).collect(),
             env: Vec::new(),
             input: None,
+            ends_with_us: false,
         }
+    }
+
+    /// Should Ralph be killed, git is told to end at once: nobody must meet with what it does later.
+    pub(super) fn ending_with_us(mut self) -> Self {
+        self.ends_with_us = true;
+        self
     }
 
     pub(super) fn in_dir(mut self, dir: &Path) -> Self {
@@ -338,6 +346,9 @@ impl<'r> Call<'r> {
             command.env_remove(name);
         }
         command.envs(self.env.drain(..));
+        if self.ends_with_us {
+            agent::end_with_us(&mut command);
+        }
         command
     }
 
@@ -370,7 +381,7 @@ impl<'r> Call<'r> {
         let is_interrupted = match ended.stop {
             Stop::Interrupted => true,
             Stop::WallTimeout(_) | Stop::IdleTimeout(_) => false,
-            Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost => {
+            Stop::Exited | Stop::Budget | Stop::UserNote | Stop::OverLimit(_) | Stop::GuardLost => {
                 if self.kind == CallKind::Query {
                     let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
                     calls.slowest.fetch_max(took, Ordering::Relaxed);

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::call::{CallKind, FOREIGN, INDEX_FILE, zero_separated};
@@ -17,6 +16,7 @@ use super::{Git, GitError, Left, LeftBecause, Snapshot};
 use crate::agent::{self, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
 use crate::files::Lock;
 use crate::model::CommitIntent;
+use crate::sandbox::{Confinement, confined};
 use crate::text;
 
 /// How often a commit is tried that others get in the way of.
@@ -43,6 +43,8 @@ pub struct CommitOrder<'a> {
     pub timeout: Duration,
     /// How long it has after TERM.
     pub grace: Duration,
+    /// What confines the hooks, which may run what an attempt wrote.
+    pub confinement: Option<&'a Confinement>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,15 +77,6 @@ impl<F: FnMut()> CommitWatch for F {
     fn intends(&mut self, _intent: &CommitIntent) -> Result<(), GitError> {
         Ok(())
     }
-}
-
-struct HeadCommit {
-    hash: String,
-    tree: String,
-    /// The first one.
-    parent: Option<String>,
-    /// What differs from the parent.
-    files: BTreeSet<RepoPath>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -253,27 +246,29 @@ impl Git {
             Err(GitError::Refused { .. }) if ended.is_err() => None,
             made => Some(made?).filter(|made| Some(made.hash.as_str()) != head),
         };
-        let Some(HeadCommit { mut hash, tree, parent, files }) = made else { return ended.map(|()| nothing) };
+        let Some(made) = made else { return ended.map(|()| nothing) };
+        let mut hash = made.hash.clone();
         let mut warnings = Vec::new();
         if let Err(error) = ended {
             // What failed came after the commit, a hook of its own; or somebody else moved HEAD meanwhile.
-            if tree != index.write_tree()? {
+            if made.tree != index.write_tree()? {
                 return Err(error);
             }
             let (_, fix) = self.new_programs(&error);
             warnings.push(error.to_string());
             warnings.extend(fix.map(|fix| format!("later commits skip it: {fix}")));
         }
-        let is_on_head = parent.as_deref() == head;
+        let parent = made.parents.first().map(String::as_str);
+        let is_on_head = parent == head;
         if !is_on_head {
             // Somebody moved HEAD before git looked: the tree is of another time, and would take their work out.
-            index = build(parent.as_deref(), true)?;
+            index = build(parent, true)?;
             let call = index.call(&["commit", "--amend", "--no-edit", "--no-verify", "--quiet"]);
             call.run()?;
             hash = repository.commit_at("HEAD")?.unwrap_or(hash);
         }
         let committed = match is_on_head {
-            true => files,
+            true => made.files.clone(),
             false => repository.differences(head, Some(&hash)).unwrap_or_else(|_| paths.clone()),
         };
         let copied = original.filter(|_| is_on_head && !is_staged && head.is_some());
@@ -343,17 +338,24 @@ impl Git {
         let limits = ProcessLimits { wall: limit, idle: None, grace: order.grace };
         let mut output = CommitOutput { text: BoundedText::new(OUTPUT, OUTPUT), watch };
         let launch = self.launch(index, order, limit)?;
-        let ended = agent::run(&launch, &limits, interrupt, &mut output)
+        let launch = confined(order.confinement, launch);
+        let ended = launch
+            .and_then(|launch| agent::run(&launch, &limits, interrupt, &mut output))
             .map_err(|error| GitError::CannotStart(error.source))?;
         let output = text::mask_secrets(&output.text.into_text()).trim().to_owned();
         match (ended.stop, ended.exit) {
-            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Code(0)) => Ok(()),
-            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Code(code)) => {
-                Err(GitError::CommitFailed { message: summary(&output, code), output })
-            }
-            (Stop::Exited | Stop::Budget | Stop::UserNote | Stop::GuardLost, Exit::Signal(signal)) => {
-                Err(GitError::CommitKilled { signal, output })
-            }
+            (
+                Stop::Exited | Stop::Budget | Stop::UserNote | Stop::OverLimit(_) | Stop::GuardLost,
+                Exit::Code(0),
+            ) => Ok(()),
+            (
+                Stop::Exited | Stop::Budget | Stop::UserNote | Stop::OverLimit(_) | Stop::GuardLost,
+                Exit::Code(code),
+            ) => Err(GitError::CommitFailed { message: summary(&output, code), output }),
+            (
+                Stop::Exited | Stop::Budget | Stop::UserNote | Stop::OverLimit(_) | Stop::GuardLost,
+                Exit::Signal(signal),
+            ) => Err(GitError::CommitKilled { signal, output }),
             (Stop::WallTimeout(_) | Stop::IdleTimeout(_), _) => {
                 Err(GitError::CommitTimedOut { limit, output })
             }
@@ -393,7 +395,14 @@ impl Git {
         let overrides = self.repository.overrides(CallKind::Commit(limit))?;
         let overrides = overrides.into_iter();
         env.extend(overrides.map(|(name, value)| (name.to_string_lossy().into_owned(), value)));
-        Ok(Launch { program, args, env, cwd: self.dir.clone(), stdin: order.message.to_owned() })
+        Ok(Launch {
+            program,
+            args,
+            env,
+            cwd: self.dir.clone(),
+            stdin: order.message.to_owned(),
+            confined: None,
+        })
     }
 
     /// Brings the repository's index to the new HEAD where a person has staged nothing.
@@ -445,37 +454,6 @@ impl Repository {
             }
             std::thread::sleep(NAP);
         }
-    }
-
-    fn head_commit(&self) -> Result<HeadCommit, GitError> {
-        let words = ["diff-tree", "-r", "--root", "--always", "--name-only", "--no-renames", "-z"];
-        let out = self.query(&words).args(&["--format=%H %T %P", "HEAD"]).run()?;
-        let mut pieces = zero_separated(&out);
-        let header = String::from_utf8_lossy(pieces.next().unwrap_or_default()).into_owned();
-        let mut hashes = header.split_whitespace().map(str::to_owned);
-        let (hash, tree) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
-        *self.known_tree.lock().unwrap_or_else(PoisonError::into_inner) = (hash.clone(), tree.clone());
-        // An empty line ends the header.
-        let files = pieces.enumerate().map(|(n, path)| match n {
-            0 => path.strip_prefix(b"\n").unwrap_or(path).to_vec(),
-            _ => path.to_vec(),
-        });
-        Ok(HeadCommit {
-            hash,
-            tree,
-            parent: hashes.next(),
-            files: files.filter(|path| !path.is_empty()).collect(),
-        })
-    }
-
-    /// The tree of a commit; none where there is no such commit.
-    pub(super) fn tree_of(&self, commit: &str) -> Result<Option<String>, GitError> {
-        let known = self.known_tree.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if known.0 == commit {
-            return Ok(Some(known.1));
-        }
-        let [tree] = self.resolve([&format!("{commit}^{{tree}}")])?;
-        Ok(tree)
     }
 
     /// Paths whose entry in the repository's index is another than HEAD's was.

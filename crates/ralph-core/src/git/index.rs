@@ -1,7 +1,6 @@
 //! Indexes: trees and commits are made in one of Ralph's own, without touching the one people stage in.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -63,13 +62,7 @@ impl<'r> Index<'r> {
     ) -> Result<Self, GitError> {
         let Some(original) = original else { return Self::of_tree(repository, None) };
         let index = Self::new(repository)?;
-        let path = index.path();
-        let write = || -> std::io::Result<()> {
-            fs::write(&path, &original.bytes)?;
-            let file = File::options().write(true).open(&path)?;
-            file.set_modified(original.modified)
-        };
-        write().map_err(|error| GitError::file(&path, error))?;
+        original.write_to(&index.path())?;
         Ok(index)
     }
 

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::call::zero_separated;
+use super::lookup::Commit;
 use super::paths::display_path;
+use super::repository::Repository;
 use super::{Git, GitError};
 use crate::files::Lock;
 
@@ -42,20 +44,22 @@ impl Git {
     /// Combines work with the tip of the branch that it is to land on.
     pub fn combine(&self, work: Work<'_>, tip: &str) -> Result<Combined, GitError> {
         let repository = self.repository()?;
-        let range = format!("{tip}..{}", work.commit);
-        let count = repository.query(&["rev-list", "--count", &range]).line()?;
-        let is_single = count == "1";
-        let follows = self.is_in(tip, work.commit)?;
-        let base = repository.tree_of(work.base)?;
-        let of_work = self.without_own_files(work)?;
+        let commit = repository.commit(work.commit)?;
+        let is_on_base = commit.parents == [work.base];
+        let (follows, is_single) = match (is_on_base, work.base == tip) {
+            (true, true) => (true, true),
+            // Somebody may have taken the branch back to before its base.
+            (true, false) => (self.is_in(tip, work.commit)?, self.is_in(work.base, tip)?),
+            (false, _) => (self.is_in(tip, work.commit)?, repository.is_one_after(tip, work.commit)?),
+        };
+        let of_work = self.without_own_files(work, &commit)?;
         let tree = match follows {
             true => of_work.clone(),
             false => {
                 // What is Ralph's own was taken out of the tree, so the tree is what is combined.
-                let parents = [work.base.to_owned()];
-                let cleaned = match repository.tree_of(work.commit)?.as_ref() == Some(&of_work) {
+                let cleaned = match commit.tree == of_work {
                     true => work.commit.to_owned(),
-                    false => repository.commit_tree(&of_work, &parents, "combined")?,
+                    false => repository.commit_tree(&of_work, &[work.base.to_owned()], "combined")?,
                 };
                 let words =
                     ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", tip, &cleaned];
@@ -72,27 +76,33 @@ impl Git {
                 }
             }
         };
-        let is_as_tested = follows || base == repository.tree_of(tip)? && tree == of_work;
+        let is_as_tested =
+            follows || tree == of_work && repository.tree_of(work.base)? == repository.tree_of(tip)?;
         // The work itself, where the branch has not moved and it is one commit.
-        if follows && is_single && repository.tree_of(work.commit)?.as_ref() == Some(&tree) {
+        if follows && is_single && commit.tree == tree {
             return Ok(Combined::Commit { commit: work.commit.to_owned(), is_as_tested });
         }
         let commit = match is_single && work.is_ralphs {
-            true => self.commit_again(work.commit, &tree, tip)?,
+            true => self.commit_again(&commit, &tree, tip)?,
             false => self.commit_signed(&tree, &[tip, work.commit], work.message, Vec::new())?,
         };
         Ok(Combined::Commit { commit, is_as_tested })
     }
 
     /// The tree of the work, with Ralph's own files as they were before it.
-    fn without_own_files(&self, work: Work<'_>) -> Result<String, GitError> {
+    fn without_own_files(&self, work: Work<'_>, commit: &Commit) -> Result<String, GitError> {
         let repository = self.repository()?;
-        let tree = repository.tree_of(work.commit)?.unwrap_or_default();
-        let changed = repository.differences(Some(work.base), Some(work.commit))?;
-        let is_own = |path: &&Vec<u8>| path.starts_with(&self.prefix) && self.own_path(path).is_none();
-        let own: Vec<_> = changed.iter().filter(is_own).collect();
+        let read;
+        let changed = match commit.parents == [work.base] {
+            true => &commit.files,
+            false => {
+                read = repository.differences(Some(work.base), Some(work.commit))?;
+                &read
+            }
+        };
+        let own: Vec<_> = changed.iter().filter(|path| self.is_ralphs(path)).collect();
         if own.is_empty() {
-            return Ok(tree);
+            return Ok(commit.tree.clone());
         }
         let before = super::index::Index::of_tree(repository, Some(work.base))?;
         let entries = before.entries(|path| own.iter().any(|own| own.as_slice() == path))?;
@@ -103,17 +113,11 @@ impl Git {
     }
 
     /// The same commit, by the same author, with other files and another parent.
-    fn commit_again(&self, commit: &str, tree: &str, parent: &str) -> Result<String, GitError> {
-        let words = ["log", "-1", "-z", "--no-show-signature", "--format=%an%x00%ae%x00%aI%x00%B", commit];
-        let out = self.repository()?.query(&words).run()?;
-        let out = String::from_utf8_lossy(&out).into_owned();
-        let mut fields = out.splitn(4, '\0');
-        let mut next = || fields.next().unwrap_or_default().to_owned();
-        let (name, email, date) = (next(), next(), next());
-        let message = next();
-        let message = message.trim_end_matches('\0');
-        let author = vec![("GIT_AUTHOR_NAME", name), ("GIT_AUTHOR_EMAIL", email), ("GIT_AUTHOR_DATE", date)];
-        self.commit_signed(tree, &[parent], message, author)
+    fn commit_again(&self, commit: &Commit, tree: &str, parent: &str) -> Result<String, GitError> {
+        let Commit { author, email, date, message, .. } = commit;
+        let author = [("GIT_AUTHOR_NAME", author), ("GIT_AUTHOR_EMAIL", email), ("GIT_AUTHOR_DATE", date)];
+        let author = author.map(|(name, value)| (name, value.clone()));
+        self.commit_signed(tree, &[parent], message, author.into())
     }
 
     fn commit_signed(
@@ -128,8 +132,7 @@ impl Git {
         for parent in parents {
             call = call.args(&["-p", parent]);
         }
-        let signs = repository.query(&["config", "--type=bool", "--get", "commit.gpgSign"]).output()?;
-        if signs.stdout.starts_with(b"true") {
+        if repository.signs_commits()? {
             call = call.arg("-S");
         }
         for (name, value) in author {
@@ -140,12 +143,26 @@ impl Git {
 
     /// Moves a branch from one commit to another. `false` where it is not at the first any more.
     pub fn advance(&self, branch: &str, old: &str, new: &str) -> Result<bool, GitError> {
+        self.advance_with(branch, old, new, None)
+    }
+
+    /// The same by a git that is known by the index it is given.
+    pub(super) fn advance_with(
+        &self,
+        branch: &str,
+        old: &str,
+        new: &str,
+        index: Option<&Path>,
+    ) -> Result<bool, GitError> {
         let repository = self.repository()?;
+        // Whether it was moved must be known, whatever was asked of the run meanwhile.
+        let _finishing = repository.calls.finish();
         let reference = format!("refs/heads/{branch}");
         let mut attempts = 0;
         loop {
             let words = ["update-ref", "-m", "ralph: land", &reference, new, old];
-            let output = repository.change(&words).output()?;
+            let call = repository.change(&words).ending_with_us();
+            let output = index.into_iter().fold(call, |call, index| call.index(index)).output()?;
             if output.success() {
                 return Ok(true);
             }
@@ -171,22 +188,29 @@ impl Git {
         }
     }
 
-    /// Whether a person has a branch checked out, in any working tree of the repository.
-    pub fn is_checked_out(&self, branch: &str) -> Result<bool, GitError> {
-        let full = format!("refs/heads/{branch}");
-        let mut here = self.trees()?.into_iter();
-        let is_persons = |path: &Path| Git::discover(path).is_none_or(|tree| !tree.is_own_tree());
-        Ok(here.any(|tree| tree.branch.as_deref() == Some(&full) && is_persons(&tree.path)))
-    }
-
     /// Two commits brought together on no branch; none where they conflict.
     pub fn merged(&self, one: &str, other: &str, message: &str) -> Result<Option<String>, GitError> {
+        let Some(tree) = self.merged_tree(one, other)? else { return Ok(None) };
+        self.commit_signed(&tree, &[one, other], message, Vec::new()).map(Some)
+    }
+
+    /// Whether a commit holds work that another does not have yet, be it as other commits, such as a squashed one.
+    pub fn adds_to(&self, commit: &str, other: &str) -> Result<bool, GitError> {
+        if self.is_in(commit, other)? {
+            return Ok(false);
+        }
+        let repository = self.repository()?;
+        Ok(self
+            .merged_tree(other, commit)?
+            .is_none_or(|merged| repository.tree_of(other).ok().flatten() != Some(merged)))
+    }
+
+    fn merged_tree(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
         let words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", one, other];
         let output = self.repository()?.change(&words).output()?;
         let tree = zero_separated(&output.stdout).next().unwrap_or_default();
-        let tree = String::from_utf8_lossy(tree).trim().to_owned();
         match output.code {
-            Some(0) => self.commit_signed(&tree, &[one, other], message, Vec::new()).map(Some),
+            Some(0) => Ok(Some(String::from_utf8_lossy(tree).trim().to_owned())),
             Some(1) => Ok(None),
             _ => Err(output.refused("merge-tree")),
         }
@@ -222,6 +246,14 @@ impl Git {
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let out = self.repository()?.query(&words).args(&files).literal_paths().run()?;
         Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
+    }
+}
+
+impl Repository {
+    /// Whether one commit and no more comes after another in the history of a third.
+    fn is_one_after(&self, tip: &str, commit: &str) -> Result<bool, GitError> {
+        let range = format!("{tip}..{commit}");
+        Ok(self.query(&["rev-list", "--count", "--max-count=2", &range]).line()? == "1")
     }
 }
 
@@ -326,14 +358,16 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_that_is_checked_out_or_rebased_is_known() {
+    fn work_that_a_branch_has_as_another_commit_adds_nothing_to_it() {
         let repo = Repo::with_first_commit();
+        let base = repo.head();
+        let (one, two) = (work_on(&repo, &base, "one.txt", "1\n"), work_on(&repo, &base, "two.txt", "2\n"));
         let git = repo.open();
-        assert!(git.is_checked_out("main").unwrap() && !git.is_checked_out("other").unwrap());
-        repo.git(&["checkout", "-q", "--detach"]);
-        assert!(!git.is_checked_out("main").unwrap());
-        std::fs::create_dir(repo.path(".git/rebase-merge")).unwrap();
-        repo.write(".git/rebase-merge/head-name", "refs/heads/main\n");
-        assert!(git.is_checked_out("main").unwrap());
+        assert!(git.adds_to(&one, &base).unwrap());
+        repo.git(&["merge", "-q", "--squash", &one]);
+        repo.commit_all("squashed");
+        let squashed = repo.head();
+        assert!(!git.is_in(&one, &squashed).unwrap() && !git.adds_to(&one, &squashed).unwrap());
+        assert!(git.adds_to(&two, &squashed).unwrap());
     }
 }

@@ -12,12 +12,15 @@ mod commit;
 mod commit_message;
 mod difference;
 mod error;
+mod follow;
 mod index;
 mod interrupted_commit;
 mod landing;
+mod lookup;
 mod obstacles;
 mod patch;
 mod paths;
+mod places;
 mod repository;
 mod restore;
 mod rollback;
@@ -39,6 +42,7 @@ pub use commit::{CommitOrder, CommitOutcome, CommitWatch};
 pub use commit_message::commit_message;
 pub use difference::DiffForm;
 pub use error::{GitError, GitFault};
+pub use follow::{Followed, Place};
 pub use landing::{Combined, Work};
 pub use obstacles::{Obstacle, Wants, Weight};
 pub use rollback::{Kept, RollbackMode, RolledBack};
@@ -159,6 +163,12 @@ impl Git {
         Some(crate::text::one_line(&name, 200))
     }
 
+    /// The first commit of the repository, the same in every clone of it; of several the one that sorts first.
+    pub fn root_commit(&self) -> Option<String> {
+        let found = self.repository().ok()?.query(&["rev-list", "--max-parents=0", "HEAD"]).line().ok()?;
+        found.lines().map(str::trim).filter(|line| !line.is_empty()).min().map(str::to_owned)
+    }
+
     /// The branch HEAD is on; none when HEAD is detached.
     pub fn on_branch(&self) -> Option<String> {
         self.repository.branch().ok()??;
@@ -192,6 +202,11 @@ impl Git {
             || self.own.iter().any(|own| own.as_bytes() == path)
             || is_temporary(&String::from_utf8_lossy(path));
         (!own).then_some(path)
+    }
+
+    /// Whether a path from the repository's root is one of Ralph's own files.
+    fn is_ralphs(&self, path: &[u8]) -> bool {
+        path.starts_with(&self.prefix) && self.own_path(path).is_none()
     }
 
     /// Takes back what was staged of these files between two moments, and says whether anything was. What was staged before stays.

@@ -16,6 +16,8 @@ pub struct Wants<'w> {
     pub commits: bool,
     pub rolls_back: bool,
     pub branch: Option<&'w str>,
+    /// All of it in working trees of Ralph's own: what somebody is at in this one is not in the way.
+    pub elsewhere: bool,
 }
 
 /// Something that is in the way, and what a person does about it.
@@ -63,7 +65,7 @@ impl Git {
         }
         let repository = self.repository()?;
         let mut found = Vec::new();
-        if let Some(unfinished) = Unfinished::find(&repository.git_dir) {
+        if let Some(unfinished) = Unfinished::find(&repository.git_dir).filter(|_| !wants.elsewhere) {
             let message = format!(
                 "{unfinished} is in progress in this working tree: Ralph cannot commit, roll back or switch \
                  branches"
@@ -83,7 +85,7 @@ impl Git {
         }
         repository.remove_stale_lock();
         let lock = repository.lock_path();
-        if lock.exists() {
+        if lock.exists() && !wants.elsewhere {
             let name = one_line(&lock.display().to_string(), 300);
             found.push(Obstacle {
                 message: format!(
@@ -126,7 +128,8 @@ mod tests {
     use super::*;
     use crate::git::testing::Repo;
 
-    const ALL: Wants<'_> = Wants { commits: true, rolls_back: true, branch: Some("ralph/work") };
+    const ALL: Wants<'_> =
+        Wants { commits: true, rolls_back: true, branch: Some("ralph/work"), elsewhere: false };
 
     #[test]
     fn a_repository_in_order_has_none() {
@@ -159,6 +162,9 @@ mod tests {
         let weights: Vec<Weight> = found.iter().map(Obstacle::weight).collect();
         assert_eq!(weights, [Weight::Stops, Weight::Stops, Weight::Stops, Weight::Hinders]);
         assert_eq!(git.obstacles(Wants::default()).unwrap(), []);
+        // Nor does it matter to workers what goes on here.
+        let wants = Wants { elsewhere: true, ..ALL };
+        assert_eq!(git.obstacles(wants).unwrap().len(), 1);
         // Who commits matters to nobody who does not.
         let wants = Wants { rolls_back: true, ..Wants::default() };
         assert_eq!(git.obstacles(wants).unwrap().len(), 2);

@@ -21,10 +21,11 @@ const DIFF: [&str; 8] = [
 
 impl Git {
     /// What became of these files since an attempt began, as a patch. Where nothing was kept, what was uncommitted in them before
-    /// is part of it.
+    /// is part of it. `now` is the tree as it is, where that is known.
     pub fn patch_since(
         &self,
         before: &Snapshot,
+        now: Option<&Snapshot>,
         kept: Option<&Kept>,
         files: &[String],
     ) -> Result<String, GitError> {
@@ -49,8 +50,21 @@ impl Git {
             left_out += &format!("{more} more files: left out\n");
         }
         told.truncate(MOST_FILES);
-        let index = Index::of_tree(repository, base)?;
-        let old = index.write_tree()?;
+        // Where HEAD is the base and nothing is staged, the repository's own index spares git from reading a tree.
+        let original = match now {
+            Some(now) if now.head() == base && now.staged.is_empty() && self.prefix.is_empty() => {
+                repository.read_index()?.filter(|index| now.index == Some(index.identity))
+            }
+            _ => None,
+        };
+        let index = match &original {
+            Some(original) => Index::copy_of(repository, Some(original))?,
+            None => Index::of_tree(repository, base)?,
+        };
+        let old = match base.filter(|_| original.is_some()) {
+            Some(base) => repository.tree_of(base)?.unwrap_or_default(),
+            None => index.write_tree()?,
+        };
         index.add(&told)?;
         let new = index.write_tree()?;
         let out = repository.query(&DIFF).args(&[&old, &new]).run()?;
@@ -88,16 +102,22 @@ mod tests {
         repo.git(&["rm", "-q", "a.txt"]);
         repo.write("big.txt", &"x".repeat(4_000_000));
         let files = ["a.txt", "big.txt", "mine.txt", "new.txt"].map(str::to_owned);
-        let patch = git.patch_since(&before, Some(&kept), &files).unwrap();
+        let patch = git.patch_since(&before, None, Some(&kept), &files).unwrap();
         assert!(patch.starts_with("big.txt: left out, 4 MB\ndiff --git "), "{patch}");
         assert!(patch.contains("+after") && !patch.contains("+before"), "{patch}");
         assert!(patch.contains("deleted file mode") && patch.contains("+new"), "{patch}");
-        let patch = git.patch_since(&before, None, &files).unwrap();
+        let patch = git.patch_since(&before, None, None, &files).unwrap();
         assert!(patch.contains("+before"), "{patch}");
         let listed = git.files().unwrap();
         assert!(
             listed.contains(&"new.txt".to_owned()) && !listed.contains(&"a.txt".to_owned()),
             "{listed:?}"
         );
+        // The same from the index, unless something is staged in it.
+        for prepare in [&["status"][..], &["reset", "-q"]] {
+            repo.git(prepare);
+            let now = git.snapshot().unwrap();
+            assert_eq!(git.patch_since(&before, Some(&now), None, &files).unwrap(), patch, "{prepare:?}");
+        }
     }
 }

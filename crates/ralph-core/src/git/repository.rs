@@ -14,17 +14,21 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use super::call::{Call, CallKind, CallState};
+use super::lookup::KnownCommits;
 use super::paths::on_disk;
 use super::trust::ProgramWatch;
 use super::{GitError, GitFault, GitLimits};
 use crate::files::{Limit, Links, Lock, open, read_all};
+use crate::text::one_line;
 
 /// Files in git's directory that must be regular where they exist.
 const OWN: [&str; 5] = ["HEAD", "index", "config.worktree", "ralph-commit.json", "ralph-committing"];
 /// The same in the directory that all working trees of the repository share.
 const SHARED: [&str; 5] = ["config", "packed-refs", "shallow", "info/attributes", "info/exclude"];
 /// Files of the working tree that git reads as rules.
-const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
+pub(super) const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
+/// In git's directory of one of several working trees: where that of all of them is.
+const COMMON: &str = "commondir";
 /// No name of a reference is longer.
 const REFERENCE_BYTES: u64 = 4096;
 /// How many entries of the working tree are searched for the cause of a timeout.
@@ -50,8 +54,7 @@ pub(super) struct Repository {
     pub(super) first_top: OnceLock<String>,
     /// How often the configuration had been read when git was last asked whether it can use the repository.
     pub(super) checked_at: AtomicU64,
-    /// A commit and its tree.
-    pub(super) known_tree: Mutex<(String, String)>,
+    pub(super) known_commits: Mutex<KnownCommits>,
     /// Git's directory as it was found. While it is open, no other directory gets its number.
     opened: Option<OwnedFd>,
 }
@@ -60,17 +63,15 @@ impl Repository {
     pub(super) fn new(top: PathBuf, git_dir: PathBuf, limits: GitLimits) -> Self {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&git_dir, flags, Mode::empty());
-        let shared = read_start(&git_dir.join("commondir"))
-            .map(|line| git_dir.join(on_disk(Path::new(""), line.trim_ascii())));
         Self {
-            shared_dir: shared.unwrap_or_else(|_| git_dir.clone()),
+            shared_dir: shared_dir(&git_dir),
             top,
             git_dir,
             calls: CallState::new(limits),
             programs: Mutex::default(),
             first_top: OnceLock::new(),
             checked_at: AtomicU64::new(u64::MAX),
-            known_tree: Mutex::default(),
+            known_commits: Mutex::default(),
             opened: opened.ok(),
         }
     }
@@ -109,6 +110,12 @@ impl Repository {
     /// Whether git may be called: no fault so far, and no file that it would hang on.
     pub(super) fn check(&self) -> Result<(), GitError> {
         self.calls.check()?;
+        // Settings, hooks and objects would be those of whoever wrote this.
+        let now = shared_dir(&self.git_dir);
+        if now != self.shared_dir {
+            let why = format!("{} leads it to {}", self.git_dir.join(COMMON).display(), now.display());
+            return Err(self.calls.fail(GitFault::Unusable(one_line(&why, 600))));
+        }
         match self.irregular_file() {
             None => Ok(()),
             Some(path) => Err(self.calls.fail(GitFault::NotRegular(path))),
@@ -159,6 +166,10 @@ impl Repository {
         &self,
         revisions: [&str; N],
     ) -> Result<[Option<String>; N], GitError> {
+        let on_disk = revisions.map(|revision| self.reference_on_disk(revision));
+        if on_disk.iter().all(Option::is_some) {
+            return Ok(on_disk);
+        }
         let call = self.query(&["cat-file", "--batch-check=%(objectname)"]);
         let out = call.input(revisions.join("\n") + "\n").run()?;
         let out = String::from_utf8_lossy(&out).into_owned();
@@ -285,7 +296,8 @@ impl Repository {
         Ok(IndexIdentity::of(&self.index_path()))
     }
 
-    fn replace_index(&self, new: Option<&Path>) -> Result<(), GitError> {
+    /// Puts another index, or none, in the place of the repository's, for whoever holds its lock.
+    pub(super) fn replace_index(&self, new: Option<&Path>) -> Result<(), GitError> {
         let index = self.index_path();
         let done = match new {
             Some(new) => {
@@ -368,9 +380,24 @@ impl IndexFile {
             Err(error) => Err(GitError::file(path, error)),
         }
     }
+
+    /// Writes a copy that git takes for as old as this.
+    pub(super) fn write_to(&self, path: &Path) -> Result<(), GitError> {
+        let write = || -> io::Result<()> {
+            fs::write(path, &self.bytes)?;
+            File::options().write(true).open(path)?.set_modified(self.modified)
+        };
+        write().map_err(|error| GitError::file(path, error))
+    }
 }
 
-fn read_start(path: &Path) -> io::Result<Vec<u8>> {
+/// Git's directory of all working trees, as a file in the directory of one says.
+fn shared_dir(git_dir: &Path) -> PathBuf {
+    let line = read_start(&git_dir.join(COMMON));
+    line.map_or_else(|_| git_dir.to_owned(), |line| git_dir.join(on_disk(Path::new(""), line.trim_ascii())))
+}
+
+pub(super) fn read_start(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = open(path, Links::Follow)?;
     file.take(REFERENCE_BYTES).read_to_end(&mut bytes)?;

@@ -62,7 +62,7 @@ impl Repository {
 
     /// Removes temporary directories that killed runs left; what cannot be removed stays. Runs of other projects of the
     /// repository may be alive and use theirs.
-    fn remove_dead_scratch(&self, now: Timestamp) {
+    pub(super) fn remove_dead_scratch(&self, now: Timestamp) {
         for entry in fs::read_dir(&self.git_dir).into_iter().flatten().flatten() {
             let is_ours = entry.file_name().to_str().is_some_and(is_scratch);
             let Some(meta) = entry.metadata().ok().filter(|meta| is_ours && meta.is_dir()) else { continue };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::call::zero_separated;
 use super::commit::choose;
 use super::paths::{RepoPath, display_path, on_disk};
-use super::repository::IndexIdentity;
+use super::repository::{IndexIdentity, RULES};
 use super::{Git, GitError, GitFault};
 use crate::files::{self, Limit, Links};
 use crate::model::{GitRecord, LeftoverFile, Timestamp};
@@ -151,6 +151,20 @@ impl Git {
         snapshot.dirty.insert(path.to_owned(), state);
     }
 
+    /// A clean tree after it was brought to another commit and nothing else happened. With other rules, what was ignored may be
+    /// work: then nobody knows without a look.
+    pub fn brought_to(&self, clean: &Snapshot, commit: &str) -> Result<Snapshot, GitError> {
+        let is_rule = |path: &RepoPath| {
+            let name = path.rsplit(|b| *b == b'/').next().unwrap_or_default();
+            RULES.iter().any(|rule| rule.as_bytes() == name)
+        };
+        if self.repository.differences(clean.head(), Some(commit))?.iter().any(is_rule) {
+            return self.snapshot();
+        }
+        let index = IndexIdentity::of(&self.repository.index_path());
+        Ok(Snapshot { head: Some(commit.to_owned()), index, ..clean.clone() })
+    }
+
     /// What happened between two moments. Asks git again only if HEAD moved.
     pub fn changes(&self, before: &Snapshot, after: &Snapshot) -> Result<GitRecord, GitError> {
         let is_same = |path: &Vec<u8>, state: &FileState| {
@@ -220,6 +234,11 @@ impl Git {
 impl Snapshot {
     pub fn head(&self) -> Option<&str> {
         self.head.as_deref()
+    }
+
+    /// Whether nothing differs from HEAD, but for Ralph's own files.
+    pub fn is_clean(&self) -> bool {
+        self.dirty.is_empty()
     }
 
     /// The files of the project that differ from HEAD or are unknown to git; Ralph's own are not among them.

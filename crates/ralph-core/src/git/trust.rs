@@ -90,7 +90,7 @@ impl Repository {
         Ok(())
     }
 
-    fn programs(&self) -> std::sync::MutexGuard<'_, ProgramWatch> {
+    pub(super) fn programs(&self) -> std::sync::MutexGuard<'_, ProgramWatch> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,6 +119,22 @@ impl Repository {
         let mut programs = self.programs();
         programs.refresh(self)?;
         Ok(programs.reads)
+    }
+
+    /// Whether a person wants commits to be signed.
+    pub(super) fn signs_commits(&self) -> Result<bool, GitError> {
+        let programs = self.programs();
+        if programs.reads > 0 {
+            let values = programs.start.values(b"commit.gpgsign");
+            // Without a value it is on, too.
+            let is_on = |value: &&[u8]| {
+                ["", "true", "yes", "on", "1"].iter().any(|on| value.eq_ignore_ascii_case(on.as_bytes()))
+            };
+            return Ok(values.last().is_some_and(is_on));
+        }
+        drop(programs);
+        let call = self.query(&["config", "--type=bool", "--get", "commit.gpgSign"]);
+        Ok(call.output()?.stdout.starts_with(b"true"))
     }
 
     pub(super) fn has_hooks(&self) -> bool {
@@ -184,7 +200,7 @@ impl Repository {
     }
 
     /// The configuration files of submodules, whose names may be paths.
-    fn module_configs(&self) -> Vec<PathBuf> {
+    pub(super) fn module_configs(&self) -> Vec<PathBuf> {
         fn walk(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
             for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
                 let path = entry.path();
@@ -220,6 +236,14 @@ fn stamped(path: PathBuf) -> (PathBuf, Stamp) {
 }
 
 impl ProgramWatch {
+    pub(super) fn settings(&self) -> &Settings {
+        &self.now.0
+    }
+
+    pub(super) fn config_files(&self) -> BTreeSet<PathBuf> {
+        self.now.config_files()
+    }
+
     /// Reads everything again if a file changed that it depends on.
     fn refresh(&mut self, repository: &Repository) -> Result<(), GitError> {
         let is_same = |(path, known): (&PathBuf, &Stamp)| stamp(path) == *known;

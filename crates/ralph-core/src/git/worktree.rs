@@ -4,11 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::call::zero_separated;
+use super::call::{Output, zero_separated};
 use super::paths::on_disk;
+use super::repository::Repository;
 use super::saved::clean_message;
 use super::{Git, GitError};
-use crate::files::{Limit, Links, Lock, read, read_text, unguessable};
+use crate::files::{Limit, Links, Lock, open, read, read_text, unguessable};
+use crate::model::Timestamp;
 
 /// A file in git's directory of a working tree that says that the tree is Ralph's, and which project it is for.
 const MARK: &str = "ralph-worktree";
@@ -140,17 +142,20 @@ impl Git {
         Lock::within(&path, TREE_PATIENCE).map_err(|error| GitError::file(&path, error))
     }
 
-    /// Makes a working tree of Ralph's own, on no branch. A tree of that path that somebody deleted is made anew.
-    /// `project` is the root of the project that it is for.
-    pub fn add_tree(&self, path: &Path, commit: &str, project: &Path) -> Result<(), GitError> {
+    /// Makes a working tree of Ralph's own, on no branch. A tree of that path that somebody deleted is made anew; commits that
+    /// were made in it are saved under a reference, which is given. `project` is the root of the project that it is for.
+    pub fn add_tree(&self, path: &Path, commit: &str, project: &Path) -> Result<Option<String>, GitError> {
         let repository = self.repository()?;
         let _lock = self.lock_trees()?;
+        let saved = self.save_commits_of_gone(path)?;
         let words = ["worktree", "add", "--quiet", "--force", "--detach"];
         repository.change(&words).arg(path).arg(commit).without_hooks().run()?;
-        let Some(git) = Self::open(path, repository.calls.limits())? else { return Ok(()) };
-        let mark = git.repository.git_dir.join(MARK);
-        let root = project.as_os_str().as_encoded_bytes();
-        std::fs::write(&mark, root).map_err(|error| GitError::file(&mark, error))
+        if let Some(git) = Self::open(path, repository.calls.limits())? {
+            let mark = git.repository.git_dir.join(MARK);
+            let root = project.as_os_str().as_encoded_bytes();
+            std::fs::write(&mark, root).map_err(|error| GitError::file(&mark, error))?;
+        }
+        Ok(saved)
     }
 
     /// Whether this working tree is one of Ralph's own.
@@ -165,10 +170,14 @@ impl Git {
 
     /// How many commits HEAD has that are on no branch and under no other reference.
     pub fn unsaved_commits(&self) -> Result<u64, GitError> {
+        self.unsaved_commits_of("HEAD")
+    }
+
+    fn unsaved_commits_of(&self, commit: &str) -> Result<u64, GitError> {
         let words = [
             "rev-list",
             "--count",
-            "HEAD",
+            commit,
             "--not",
             "--branches",
             "--tags",
@@ -188,20 +197,44 @@ impl Git {
         on_disk(Path::new(""), &self.prefix)
     }
 
-    /// Removes a working tree of Ralph's own with all that is in it.
-    pub fn remove_tree(&self, path: &Path) -> Result<(), GitError> {
+    /// Removes a working tree of Ralph's own with all that is in it. Where its directory is gone, commits that were made in
+    /// it are saved under a reference, which is given.
+    pub fn remove_tree(&self, path: &Path) -> Result<Option<String>, GitError> {
         let repository = self.repository()?;
         let _lock = self.lock_trees()?;
+        let saved = self.save_commits_of_gone(path)?;
         let words = ["worktree", "remove", "--force", "--force"];
-        let removed = repository.change(&words).arg(path).without_hooks().run().map(drop);
-        match path.symlink_metadata() {
-            // Git refuses trees with submodules.
-            Ok(_) => {
-                std::fs::remove_dir_all(path).map_err(|error| GitError::file(path, error))?;
-                repository.change(&["worktree", "prune"]).run().map(drop)
-            }
-            Err(_) => removed.or_else(|_| repository.change(&["worktree", "prune"]).run().map(drop)),
+        let remove = || repository.change(&words).arg(path).without_hooks().run().map(drop);
+        let removed = remove();
+        if path.symlink_metadata().is_ok() {
+            // Git refuses trees with submodules. What it keeps of one that is gone it removes.
+            std::fs::remove_dir_all(path).map_err(|error| GitError::file(path, error))?;
+            remove()?;
+        } else {
+            removed?;
         }
+        Ok(saved)
+    }
+
+    /// The commits of a working tree whose directory somebody deleted: git forgets them with the tree.
+    fn save_commits_of_gone(&self, path: &Path) -> Result<Option<String>, GitError> {
+        // Git notes where a directory really is.
+        let real = path.parent().and_then(|above| std::fs::canonicalize(above).ok());
+        let real = real.zip(path.file_name()).map(|(above, name)| above.join(name));
+        let is_it = |tree: &KnownTree| tree.path == path || Some(&tree.path) == real.as_ref();
+        let known = self.trees()?.into_iter().find(|tree| tree.is_gone && is_it(tree));
+        let Some(head) = known.and_then(|tree| tree.head) else { return Ok(None) };
+        // One that git never finished making is at no commit yet.
+        if !matches!(self.unsaved_commits_of(&head), Ok(1..)) {
+            return Ok(None);
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.repository()?.save_reference("rollback", &format!("tree-{name}"), &head).map(Some)
+    }
+
+    /// Removes temporary files that killed workers left in a tree of Ralph's own.
+    pub fn remove_scratch(&self, now: Timestamp) {
+        self.repository.remove_dead_scratch(now);
     }
 
     /// Takes HEAD off whatever branch an agent went to, which others may move. HEAD stays at the commit that it was at here.
@@ -338,7 +371,8 @@ impl Git {
         }
         if let Some(head) = head.filter(|head| head != commit) {
             let call = repository.change(&["read-tree", "-m", "-u", &head, commit]).without_hooks();
-            if !call.output()?.success() {
+            // A checksum over a large index takes as long as all the rest.
+            if !call.config("index.skipHash=true").output()?.success() {
                 return Ok(false);
             }
         }
@@ -355,14 +389,17 @@ impl Git {
     /// commit's history, are saved under a reference first, which is given. Ignored files stay.
     pub fn clear(&self, commit: &str, name: &str, message: &str) -> Result<Option<String>, GitError> {
         let repository = self.repository()?;
+        if !self.is_own_tree() {
+            let message = format!("{} is no working tree of Ralph's own", repository.top.display());
+            return Err(GitError::Refused { command: "read-tree".to_owned(), message });
+        }
         let _ = std::fs::remove_file(repository.lock_path());
         let head = repository.commit_at("HEAD")?;
-        // Files that cannot be read cannot be saved, and are no reason to keep the tree from everybody.
-        let _ = repository
-            .change(&["add", "--all", "--ignore-errors"])
-            .in_dir(&repository.top)
-            .without_hooks()
-            .output()?;
+        let add = repository.change(&["add", "--all", "--ignore-errors"]).in_dir(&repository.top);
+        let added = add.without_hooks().output()?;
+        if !added.success() {
+            repository.check_all_is_saved(&added)?;
+        }
         let tree = repository.change(&["write-tree"]).line()?;
         let is_committed = match &head {
             Some(head) => repository.tree_of(head)?.as_ref() == Some(&tree),
@@ -388,6 +425,23 @@ impl Git {
         repository.change(&["read-tree", "--reset", "-u", commit]).without_hooks().run()?;
         self.point_head_at(commit)?;
         Ok(reference)
+    }
+}
+
+impl Repository {
+    /// After git could not take everything into the index of a tree of Ralph's own. Files that cannot be read cannot be saved, and are
+    /// no reason to keep the tree from everybody; anything else is, such as a full disk.
+    fn check_all_is_saved(&self, added: &Output) -> Result<(), GitError> {
+        let changed = self.change(&["diff-files", "--name-only", "--ignore-submodules=all", "-z"]).run()?;
+        let unknown = self.query(&["ls-files", "--others", "--exclude-standard", "-z"]).run()?;
+        let is_readable = |path: &[u8]| {
+            // What is below a nested repository is moved aside later.
+            !path.ends_with(b"/") && open(&on_disk(&self.top, path), Links::Refuse).is_ok()
+        };
+        match zero_separated(&changed).chain(zero_separated(&unknown)).any(is_readable) {
+            true => Err(added.refused("add")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -438,10 +492,23 @@ mod tests {
         let (_dir, path, git) = tree_of(&repo);
         std::fs::create_dir(path.join("build")).unwrap();
         std::fs::write(path.join("build/cache"), "x").unwrap();
+        let clean = git.snapshot().unwrap();
         assert!(git.go_to(&first).unwrap());
+        // With other rules, the same file is no longer ignored.
+        assert_eq!(git.brought_to(&clean, &first).unwrap(), git.snapshot().unwrap());
+        assert!(!git.snapshot().unwrap().is_clean());
         assert!(!path.join("b.txt").exists() && path.join("build/cache").exists());
         assert!(git.go_to(&repo.head()).unwrap());
         assert!(git.snapshot().unwrap().dirty().is_empty());
+        // With the same, what is known of a clean tree needs no further look.
+        let second = repo.head();
+        repo.write("c.txt", "c\n");
+        repo.commit_all("third");
+        for commit in [repo.head(), second] {
+            let clean = git.snapshot().unwrap();
+            assert!(clean.is_clean() && git.go_to(&commit).unwrap());
+            assert_eq!(git.brought_to(&clean, &commit).unwrap(), git.snapshot().unwrap());
+        }
         // A change that is in the way stays.
         std::fs::write(path.join("b.txt"), "mine\n").unwrap();
         assert!(!git.go_to(&first).unwrap());

@@ -19,7 +19,10 @@ use crate::model::Timestamp;
 use crate::project::{LOGS, RALPH_DIR};
 
 pub use file::{BoundedLog, LogStream};
-pub use retention::{Limits, LogFile, LogName, Protected, Pruned, attempt_name, plan, prune, to_delete};
+pub use retention::{
+    Limits, LogFile, LogName, Protected, Pruned, attempt_name, errors_name, plan, prompt_name, prune,
+    to_delete,
+};
 
 /// How the name of a log ends that is to take another's place.
 const PART: &str = ".part";

@@ -19,10 +19,25 @@ pub fn attempt_name(task: &str, number: u32, run: &str) -> String {
     format!("{task}-{number:03}-{run}-{}.jsonl", unguessable())
 }
 
+/// The name of the file beside an attempt's log that has its standard error.
+pub fn errors_name(log: &str) -> String {
+    format!("{}.stderr.log", stem(log))
+}
+
+/// The name of the file beside an attempt's log that has its prompt.
+pub fn prompt_name(log: &str) -> String {
+    format!("{}.prompt.md", stem(log))
+}
+
+fn stem(log: &str) -> &str {
+    log.strip_suffix(".jsonl").unwrap_or(log)
+}
+
 /// The names of logs: an attempt's stream (`TASK-NNN-RUN-SECRET.jsonl`; earlier ones have no `SECRET`), its standard error
-/// (`….stderr.log`), what a run printed (`run-….log`), and what a run that died while it cut one left (`.part`).
+/// (`….stderr.log`), its prompt (`….prompt.md`), what a run printed (`run-….log`), and what a run that died while it cut one
+/// left (`.part`).
 static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let attempt = r"(?<attempt>.+-\d{3,}-(?<run>r-[0-9a-f]{8})(?:-[0-9a-f]{16})?)(?:\.jsonl|\.stderr\.log)";
+    let attempt = r"(?<attempt>.+-\d{3,}-(?<run>r-[0-9a-f]{8})(?:-[0-9a-f]{16})?)(?:\.jsonl|\.stderr\.log|\.prompt\.md)";
     let printed = r"(?<printed>run-[A-Za-z0-9._-]+)\.log";
     Regex::new(&format!(r"^(?:{attempt}|{printed})(?:\.part)?$")).ok()
 });
@@ -30,7 +45,7 @@ static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// The name of a log, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogName<'a> {
-    /// What a log and the standard error beside it have in common.
+    /// What a log and the files beside it have in common.
     pub stem: &'a str,
     /// The run it is of, where the name tells.
     pub run: Option<&'a str>,
@@ -75,7 +90,7 @@ pub struct LogFile {
     pub protected: bool,
 }
 
-/// The files to delete, oldest first. A log and the standard error beside it stay or go together. What is protected, and
+/// The files to delete, oldest first. A log and the files beside it stay or go together. What is protected, and
 /// what does not bear the name of a log, stays whatever the limits say.
 pub fn to_delete<'a>(files: &'a [LogFile], limits: &Limits, now: Timestamp) -> Vec<&'a LogFile> {
     let mut groups: BTreeMap<&str, Vec<&LogFile>> = BTreeMap::new();
@@ -203,7 +218,7 @@ mod tests {
     #[test]
     fn own_names_are_known_and_no_others() {
         let stem = "t-00af12-001-r-0123abcd";
-        for end in [".jsonl", ".stderr.log"] {
+        for end in [".jsonl", ".stderr.log", ".prompt.md"] {
             let name = format!("{stem}{end}");
             let parsed = LogName::parse(&name).unwrap();
             assert_eq!((parsed.stem, parsed.run), (stem, Some("r-0123abcd")));
@@ -234,6 +249,7 @@ mod tests {
             "t-00af12-001-r-0123abcd-0123456789abcdeG.jsonl",
             "-001-r-0123abcd.jsonl",
             "t-00af12-001-r-0123abcd.log",
+            "t-00af12-001-r-0123abcd.md",
             "run-.log",
             "run-../x.log",
             "runner.log",
@@ -288,17 +304,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_and_its_standard_error_go_together_or_stay_together() {
+    fn a_stream_and_what_stands_beside_it_go_together_or_stay_together() {
         let mut files = vec![
             file("t-000001-001-r-00000001.jsonl", 10, 40),
             file("t-000001-001-r-00000001.stderr.log", 1, 10),
+            file("t-000001-001-r-00000001.prompt.md", 1, 40),
             file("run-r-00000001.log", 10, 31),
             file("notes.txt", 1000, 1000),
         ];
         let limits = Limits::new(30, 0);
         assert_eq!(gone(&files, &limits), ["run-r-00000001.log"]);
         files[1].modified = files[0].modified;
-        assert_eq!(gone(&files, &limits).len(), 3);
+        assert_eq!(gone(&files, &limits).len(), 4);
         files[1].protected = true;
         assert_eq!(gone(&files, &limits), ["run-r-00000001.log"]);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::diagnose::{Diagnosis, denies_error};
+use crate::sandbox::SandboxRecord;
 
 use super::{
     BaselineRun, ChosenBy, Difficulty, ErrorType, GateOf, GateRun, Key, Outcome, RunId, Task, TaskId,
@@ -72,6 +73,8 @@ pub struct Attempt {
     pub log_path: Option<String>,
     /// The learnings its prompt showed, best first.
     pub learnings_shown: Vec<String>,
+    /// What confined it, and what the sandbox denied; none in attempts of earlier versions.
+    pub sandbox: Option<SandboxRecord>,
     pub fingerprint_coarse: Option<String>,
     /// Equal: the same to the message.
     pub fingerprint_fine: Option<String>,

@@ -139,6 +139,8 @@ pub struct RetrySums {
     pub same_model: Sums,
     /// Another model than before.
     pub other_model: Sums,
+    /// Those of all of them that had a note from the user in their prompt.
+    pub after_note: Sums,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -56,6 +56,8 @@ pub enum ErrorType {
     Git,
     /// The gate could not run: a program it needs could not be started.
     GateBroken,
+    /// The attempt failed, and the sandbox had refused something that it may have needed.
+    SandboxDenied,
     /// A signal to Ralph ended the attempt.
     Interrupted,
     /// Ralph crashed during the attempt.
@@ -76,6 +78,8 @@ pub enum FailureClass {
     Setup,
     /// Block the task and say what to do; the run goes on with others.
     Gate,
+    /// Not counted the first time; then it is recorded as what it was.
+    Sandbox,
     Interruption,
     /// Found at the next start.
     Lost,
@@ -84,7 +88,7 @@ pub enum FailureClass {
 }
 
 /// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 20] = [
+const OWN: [(&str, ErrorType); 21] = [
     ("test_failure", ErrorType::TestFailure),
     ("timeout", ErrorType::Timeout),
     ("idle_timeout", ErrorType::IdleTimeout),
@@ -103,6 +107,7 @@ const OWN: [(&str, ErrorType); 20] = [
     ("tampered", ErrorType::Tampered),
     ("git", ErrorType::Git),
     ("gate_broken", ErrorType::GateBroken),
+    ("sandbox_denied", ErrorType::SandboxDenied),
     ("interrupted", ErrorType::Interrupted),
     ("lost", ErrorType::Lost),
 ];
@@ -140,6 +145,7 @@ impl ErrorType {
             Self::Overloaded | Self::Network => FailureClass::Service,
             Self::Auth | Self::Spawn | Self::Permission | Self::Config | Self::Git => FailureClass::Setup,
             Self::GateBroken => FailureClass::Gate,
+            Self::SandboxDenied => FailureClass::Sandbox,
             Self::Interrupted => FailureClass::Interruption,
             Self::Lost => FailureClass::Lost,
             Self::Conflict | Self::IntegrationFailure => FailureClass::Landing,

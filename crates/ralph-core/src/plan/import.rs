@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::state_json::{self, SpecState};
 use super::tasks_md::Spec;
-use super::{Draft, FileProblem, Format, Note, Problem, checklist, gsd, json_plan, jsonl};
+use super::{Draft, FileProblem, Format, Note, Problem, checklist, gsd, json_plan, jsonl, text};
 use crate::files::{self, Limit, Links, quick_digest};
 use crate::gate::every_line_counts;
 use crate::model::{Key, Phase, TITLE_CHARS};
@@ -103,6 +103,18 @@ fn kept(name: String, entry: state_json::FixEntry) -> KeptFixes {
     let made_up: Vec<String> = made_up.take(missing).collect();
     keys.extend(made_up);
     KeptFixes { name, keys, last_error: entry.last_error }
+}
+
+/// The names that a plan's file gives its phases; none where it cannot be read.
+pub fn phase_names(root: &Path, path: &str, format: &str) -> Vec<(Phase, String)> {
+    let path = root.join(path);
+    let file = match Format::parse(format) {
+        Some(Format::TasksMd | Format::Checklist) => path,
+        Some(Format::Gsd) => path.join(ROADMAP_MD),
+        _ => return Vec::new(),
+    };
+    let names = read_text(root, &file).map(|text| text::phase_names(&text)).unwrap_or_default();
+    names.into_iter().filter_map(|(number, name)| Some((Phase::parse(&number).ok()?, name))).collect()
 }
 
 /// What the state file beside a tasks.md says; none where there is none.

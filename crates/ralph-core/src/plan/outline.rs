@@ -216,6 +216,10 @@ impl<'a> Walk<'a> {
             return false;
         }
         let (key, words) = key.map_or((None, found.words), |(key, words)| (Some(key), words));
+        if matches!(found.mark, '-' | '~' | '/') {
+            let why = "this task is marked as in progress; Ralph begins it anew";
+            self.notes.push(Note::new(at + 1, why));
+        }
         let is_fix = words.contains("[FIX ");
         let whole = || {
             let (whole, _) = key?.split_once('.')?;

@@ -1,8 +1,10 @@
 //! What is done to text alike for all formats: lines, titles, paths, phases of headings.
 
-use crate::markdown::{indent, spans};
-use crate::text::Pattern;
-use crate::text::plain_line;
+use crate::markdown::{Line, Lines, indent, spans};
+use crate::text::{Pattern, plain_line};
+
+/// Of the name of a phase.
+const PHASE_NAME_CHARS: usize = 80;
 
 /// The text on one line.
 pub(crate) fn one_line(text: &str) -> String {
@@ -171,6 +173,27 @@ impl<'a> Phases<'a> {
     pub(crate) fn current(&self) -> Option<&'a str> {
         self.open.last().map(|(_, number)| *number)
     }
+}
+
+/// The names that the headings of a text give its phases: `Storage` in `## Phase 1: Storage`. The first one of each number.
+pub(crate) fn phase_names(text: &str) -> Vec<(String, String)> {
+    let mut names: Vec<(String, String)> = Vec::new();
+    let mut phases = Phases::default();
+    let lines = Lines::of(text).lines;
+    for (level, words) in lines.iter().filter(|line| line.hidden.is_none()).filter_map(Line::heading) {
+        let before = phases.count;
+        phases.heading(level, words);
+        let Some((number, _)) = phase_words(words).filter(|_| phases.count > before) else { continue };
+        // What stands before the number has no digit.
+        let name = words.split_once(number).map_or("", |(_, rest)| rest);
+        let around = |c: char| c.is_whitespace() || ".:-–—|*_#".contains(c);
+        let name = name.trim_start_matches(|c| around(c) || c == ')').trim_end_matches(around);
+        let name = plain_line(name, PHASE_NAME_CHARS);
+        if !name.is_empty() && names.iter().all(|(known, _)| known != number) {
+            names.push((number.to_owned(), name));
+        }
+    }
+    names
 }
 
 /// The number of the phase that a heading or list item begins with, and whether the word `Phase` stands before it. A number in a

@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use rusqlite::Connection;
-
 use super::history::phase_label;
 use super::learnings;
-use super::sql::{Changes, FromRow, Row, Statements, bind, record};
+use super::sql::{Changes, Connection, FromRow, ReadResult, Row, Statements, bind, record};
 use super::{Capture, Durability, Random, Result, Store};
 use crate::memory::agents_md::{Entry, Known, LastWrite, PhaseEntries, Section};
 use crate::memory::prompt::PhaseFailure;
@@ -56,14 +54,15 @@ impl Store {
              JOIN failure_reports r ON r.task_id = e.task_id AND r.attempt_number = e.attempt_number
              WHERE e.task_id <> :task
                  AND t.whole_phase = (SELECT whole_phase FROM tasks WHERE id = :task)
-                 AND t.source_id IS (SELECT source_id FROM tasks WHERE id = :task)
+                 AND t.source_id IS NOT DISTINCT FROM (SELECT source_id FROM tasks WHERE id = :task)
              ORDER BY e.at DESC, e.task_id LIMIT :most";
         self.all(sql, bind! { task, most })
     }
 
     /// Names under which Ralph ever wrote failures into the file: those entries are its own.
     pub fn written_names(&self, path: &str) -> Result<HashSet<String>> {
-        self.all("SELECT name FROM agents_md_names WHERE path = ?1", [path])
+        let path = self.conn().local(path);
+        self.all("SELECT name FROM agents_md_names WHERE path = ?1", [&*path])
     }
 
     pub fn has_failed(&self, name: &str) -> Result<bool> {
@@ -74,16 +73,17 @@ impl Store {
 
     /// The learnings in use, oldest first.
     pub fn known_learnings(&self) -> Result<Vec<Known>> {
-        self.all(&format!("{KNOWN} WHERE active ORDER BY created_at, rowid"), [])
+        self.all(&format!("{KNOWN} WHERE {ACTIVE} ORDER BY created_at, rowid"), [])
     }
 
     /// Those that are not in use.
     pub fn archived_learnings(&self) -> Result<Vec<Known>> {
-        self.all(&format!("{KNOWN} WHERE NOT active ORDER BY created_at, rowid"), [])
+        self.all(&format!("{KNOWN} WHERE NOT ({ACTIVE}) ORDER BY created_at, rowid"), [])
     }
 
     /// What the file held when it was last written, and whether it ever looked like this.
     pub fn last_write(&self, path: &str, digest: &str) -> Result<(Option<LastWrite>, bool)> {
+        let path = &*self.conn().local(path);
         self.read_once(|conn| {
             let sql = "SELECT place, branch, digest FROM agents_md_writes WHERE path = ?1
                  ORDER BY place DESC LIMIT 1";
@@ -104,6 +104,7 @@ impl Store {
 
     pub fn confirm_write(&mut self, path: &str, write: &ConfirmedWrite) -> Result<()> {
         self.write(Durability::Process, |tx| {
+            let path = &*tx.local(path);
             let ConfirmedWrite { branch, digest, .. } = write;
             let values = bind! { path, branch, digest };
             tx.insert("agents_md_writes", values)?;
@@ -153,7 +154,10 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
         return Ok(());
     }
     if capture.attempt.outcome == Outcome::Done {
-        tx.change("UPDATE totals SET last_good = ?1 WHERE ?1 IS NOT NULL", [&capture.attempt.commit_after])?;
+        tx.change(
+            "UPDATE totals SET last_good = ?1 WHERE CAST(?1 AS TEXT) IS NOT NULL",
+            [&capture.attempt.commit_after],
+        )?;
         return Ok(());
     }
     let Some(report) = &capture.report else { return Ok(()) };
@@ -163,7 +167,7 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
     tx.change(
         "INSERT INTO failure_entries (task_id, cause, times, attempt_number, at, last_good)
          VALUES (:task, :cause, 1, :number, :at, (SELECT last_good FROM totals))
-         ON CONFLICT (task_id, cause) DO UPDATE SET times = times + 1,
+         ON CONFLICT (task_id, cause) DO UPDATE SET times = failure_entries.times + 1,
              attempt_number = excluded.attempt_number, at = excluded.at,
              last_good = excluded.last_good",
         bind! {
@@ -174,9 +178,9 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
     tx.change(
         "DELETE FROM failure_entries WHERE (task_id, cause) IN (
              SELECT e.task_id, e.cause FROM failure_entries e JOIN tasks t ON t.id = e.task_id
-             WHERE t.whole_phase IS (SELECT whole_phase FROM tasks WHERE id = :task)
-                 AND t.source_id IS (SELECT source_id FROM tasks WHERE id = :task)
-             ORDER BY e.at DESC, e.task_id LIMIT -1 OFFSET :most)",
+             WHERE t.whole_phase IS NOT DISTINCT FROM (SELECT whole_phase FROM tasks WHERE id = :task)
+                 AND t.source_id IS NOT DISTINCT FROM (SELECT source_id FROM tasks WHERE id = :task)
+             ORDER BY e.at DESC, e.task_id LIMIT 9223372036854775807 OFFSET :most)",
         bind! { task: capture.attempt.task_id, most: MOST_OF_A_PHASE },
     )
 }
@@ -185,8 +189,8 @@ pub(super) fn note(tx: &Connection, capture: &Capture) -> Result<()> {
 const FINISHED: &str = "FROM failure_entries WHERE task_id IN (
     SELECT t.id FROM failure_entries e JOIN tasks t ON t.id = e.task_id
     WHERE t.status <> 'skipped' AND NOT EXISTS (
-        SELECT 1 FROM tasks o WHERE o.whole_phase IS t.whole_phase
-            AND o.source_id IS t.source_id AND o.status NOT IN ('done', 'skipped')))";
+        SELECT 1 FROM tasks o WHERE o.whole_phase IS NOT DISTINCT FROM t.whole_phase
+            AND o.source_id IS NOT DISTINCT FROM t.source_id AND o.status NOT IN ('done', 'skipped')))";
 
 fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
     let sql = "SELECT * FROM (
@@ -196,8 +200,8 @@ fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
                                        ORDER BY e.at DESC, e.task_id) AS newest
              FROM failure_entries e JOIN tasks t ON t.id = e.task_id
              JOIN failure_reports r
-                 ON r.task_id = e.task_id AND r.attempt_number = e.attempt_number)
-         WHERE newest <= ?1 ORDER BY whole_phase IS NULL, whole_phase, source_id, newest DESC";
+                 ON r.task_id = e.task_id AND r.attempt_number = e.attempt_number) AS entries
+         WHERE newest <= ?1 ORDER BY whole_phase IS NULL, whole_phase, source_id NULLS FIRST, newest DESC";
     let found: Vec<(PhaseOf, Entry)> = conn.all(sql, [cap])?;
     let mut phases: Vec<PhaseEntries> = Vec::new();
     for (PhaseOf(phase), entry) in found {
@@ -213,14 +217,14 @@ fn entries(conn: &Connection, cap: u32) -> Result<Vec<PhaseEntries>> {
 struct PhaseOf(Option<String>);
 
 impl FromRow for PhaseOf {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> ReadResult<Self> {
         let phase: Option<Phase> = row.get("whole_phase")?;
         phase.map(|phase| phase_label(phase, row)).transpose().map(Self)
     }
 }
 
 impl FromRow for Entry {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> ReadResult<Self> {
         let why: String = row.get("why_it_failed")?;
         // What Ralph adds about the gate belongs to the context.
         let error = why.split_once(" (the gate `").map_or(why.as_str(), |(error, _)| error);
@@ -239,15 +243,16 @@ impl FromRow for Entry {
 
 record!(PhaseFailure { key = "name", time = "at" via to_the_second, error = "why_it_failed" });
 
-fn to_the_second(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
+fn to_the_second(row: &Row<'_>, name: &str) -> ReadResult<String> {
     let time: String = row.get(name)?;
     Ok(time.get(..19).unwrap_or(&time).replace('T', " "))
 }
 
+const ACTIVE: &str = "pruned_at IS NULL AND superseded_by IS NULL";
 const KNOWN: &str = "SELECT *, pruned_at IS NULL AND superseded_by IS NULL AS active FROM learnings";
 
 impl FromRow for Known {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> ReadResult<Self> {
         let (category, content): (String, String) = (row.get("category")?, row.get("content")?);
         // Only a phase among its tags says where a learning belongs; most have none, and parsing takes time.
         let tags: Vec<String> =

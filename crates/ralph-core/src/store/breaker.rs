@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
-
-use super::sql::{Changes, Json, Statements, bind, record};
+use super::sql::{Changes, Connection, Json, Statements, bind, record};
 use super::{Capture, Durability, Result, Store, fixes, status};
 pub use crate::breaker::BreakerState;
 use crate::breaker::{BreakerChange, BreakerStanding, Link, MOST_LINKS, is_systemic, shared_causes};
@@ -45,7 +43,7 @@ impl Store {
 
     /// Closes the breaker and sets its count back; no task is forgiven.
     pub fn reset_breaker(&mut self) -> Result<()> {
-        self.write(Durability::Power, |tx| reset(tx))
+        self.write(Durability::Power, reset)
     }
 
     /// A person closes the breaker, and the failures that opened it are forgiven.
@@ -96,7 +94,7 @@ pub(super) fn after(tx: &Connection, root: &str, capture: &Capture) -> Result<()
         },
     )?;
     tx.change(
-        "DELETE FROM breaker_streak WHERE NOT gave_up
+        "DELETE FROM breaker_streak WHERE gave_up = 0
              AND place <= (SELECT max(place) FROM breaker_streak) - ?1",
         [MOST_LINKS],
     )?;
@@ -162,9 +160,9 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
         let changed = tx.changed(
             "UPDATE strategy_metrics SET
                  consecutive_failures = max(consecutive_failures - :failures, 0),
-                 stuck_flag = stuck_flag AND consecutive_failures > :failures,
-                 forgiven = forgiven + 1, breaker_forgave = breaker_forgave OR :by_probe
-             WHERE task_id = :task AND NOT (:by_probe AND breaker_forgave)",
+                 stuck_flag = CASE WHEN stuck_flag = 1 AND consecutive_failures > :failures THEN 1 ELSE 0 END,
+                 forgiven = forgiven + 1, breaker_forgave = max(breaker_forgave, :by_probe)
+             WHERE task_id = :task AND (:by_probe = 0 OR breaker_forgave = 0)",
             bind! { task, failures, by_probe },
         )?;
         if changed > 0 {
@@ -172,9 +170,9 @@ fn close(tx: &Connection, closing: Closing, now: Timestamp) -> Result<()> {
         }
     }
     let blocked: Vec<TaskId> = tx.all(
-        "SELECT DISTINCT t.id FROM breaker_streak s JOIN tasks t ON t.id = s.task_id
-         WHERE s.gave_up AND t.status = 'blocked' AND t.id IN (SELECT value FROM json_each(?1))
-         ORDER BY t.position",
+        "SELECT t.id FROM breaker_streak s JOIN tasks t ON t.id = s.task_id
+         WHERE s.gave_up = 1 AND t.status = 'blocked' AND t.id IN (SELECT value FROM json_each(?1))
+         GROUP BY t.id ORDER BY t.position",
         [Json(pending)],
     )?;
     for id in blocked {

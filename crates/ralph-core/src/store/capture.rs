@@ -1,8 +1,6 @@
 //! What one attempt leaves behind, written together or not at all. The outcome row comes first.
 
-use rusqlite::{Connection, ToSql};
-
-use super::sql::{Changes, Statements, bind};
+use super::sql::{Changes, Connection, Statements, ToSql, bind};
 use super::{
     Durability, Lesson, NewFix, PlanChange, Random, RecoveryEnd, Result, Store, agents_md, breaker, claims,
     events, experience, fixes, learnings, plan, plan_changes, runs, status,
@@ -56,7 +54,7 @@ impl Store {
         task: &TaskId,
         token: &Token,
         random: Random<'_>,
-        settle: impl FnOnce(&Standing) -> Capture,
+        mut settle: impl FnMut(&Standing) -> Capture,
     ) -> Result<Capture> {
         self.write(Durability::Power, |tx| {
             claims::refuse_moved(tx, task, token)?;

@@ -1,9 +1,9 @@
 //! Claims: who works on what, until when that is believed, and how often a task may still be attempted.
 
-use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, Json, Statements, bind, record};
+use super::connection::Writes;
+use super::sql::{Changes, Connection, Json, Statements, bind, record};
 use super::{
     Durability, RecoveryEnd, Result, Scope, Stage, Store, StoreError, breaker, events, fixes, notes, plan,
     status,
@@ -130,7 +130,9 @@ record!(Claim {
 impl Store {
     /// Takes the next ready task, or a parent whose gate is due, in one atomic statement.
     pub fn claim(&mut self, request: &ClaimRequest) -> Result<Option<Claimed>> {
-        self.write(Durability::Process, |tx| {
+        // What others of the run have under way is counted, so no two claims may do that at the same time.
+        let rows = if request.limit.is_some() { Writes::Plan } else { Writes::Claims };
+        self.write_rows(rows, Durability::Process, |tx| {
             let Some(id) = take(tx, request)? else { return Ok(None) };
             Ok(Some(Claimed {
                 task: plan::known(tx, &id)?,
@@ -159,7 +161,7 @@ impl Store {
             if by == Some(ChosenBy::User) {
                 // A choice holds for one attempt; another may be made while this one is under way.
                 let sql = "UPDATE strategy_metrics SET users_model = NULL
-                     WHERE task_id = :task AND users_model IS :model";
+                     WHERE task_id = :task AND users_model IS NOT DISTINCT FROM :model";
                 tx.change(sql, bind! { task, model: start.model })?;
             }
             if !shown_notes.is_empty() {
@@ -186,7 +188,7 @@ impl Store {
 
     /// Gives a claim back without recording an attempt.
     pub fn release(&mut self, task: &TaskId, token: &Token) -> Result<()> {
-        self.write(Durability::Process, |tx| give_up(tx, task, token))
+        self.write_rows(Writes::Claims, Durability::Process, |tx| give_up(tx, task, token))
     }
 
     /// Gives back what a worker of a run claimed and did not begin to work on.
@@ -269,17 +271,17 @@ impl Store {
     pub fn at_work(&self) -> Result<AtWork> {
         let owners = |table: &str, condition: &str| {
             // An older file may not have the table.
-            match self.read(|conn| conn.table_exists(None, table))? {
+            match self.conn().has_table(table)? {
                 true => {
                     self.all(&format!("SELECT host, pid, pid_started FROM {table} WHERE {condition}"), [])
                 }
                 false => Ok(Vec::new()),
             }
         };
-        let mut claim_holders: Vec<Owner> = owners("claims", "1")?;
+        let mut claim_holders: Vec<Owner> = owners("claims", "true")?;
         // An agent that plans or reviews is inside, too.
         claim_holders.extend(owners("side_sessions", "outcome IS NULL")?);
-        Ok(AtWork { claim_holders, hooks: owners("hook_processes", "1")? })
+        Ok(AtWork { claim_holders, hooks: owners("hook_processes", "true")? })
     }
 
     /// Notes a hook or a notify command before it can do anything.
@@ -302,30 +304,43 @@ impl Store {
     }
 }
 
-/// The claim: one statement finds the first candidate and takes it. A trigger sets the task's status.
+/// The claim. Those that come later are taken only when nothing else is ready: sorted behind the others, they would make
+/// every claim read all that is ready.
 fn take(tx: &Connection, request: &ClaimRequest) -> Result<Option<TaskId>> {
+    match take_first(tx, request, "id NOT IN (SELECT value FROM json_each(:later))")? {
+        None if !request.later.is_empty() => {
+            take_first(tx, request, "id IN (SELECT value FROM json_each(:later))")
+        }
+        taken => Ok(taken),
+    }
+}
+
+/// One statement finds the first candidate and takes it. A trigger sets the task's status.
+fn take_first(tx: &Connection, request: &ClaimRequest, among: &str) -> Result<Option<TaskId>> {
     let wanted = match request.purpose {
         // An open breaker lets nothing through, a half-open one a single attempt.
         Purpose::Attempt => {
             "ready = 1 AND (SELECT state = 'closed' OR state = 'half_open'
                  AND NOT EXISTS (SELECT 1 FROM claims WHERE probe = 1) FROM breaker)
-             AND (:limit IS NULL OR :limit > coalesce((SELECT iterations FROM runs WHERE id = :run), 0)
+             AND (CAST(:limit AS BIGINT) IS NULL OR :limit > coalesce((SELECT iterations FROM runs WHERE id = :run), 0)
                  + (SELECT count(*) FROM claims WHERE run_id = :run AND purpose = 'attempt'))"
         }
         // A gate is no attempt, so it needs no leave from a breaker that is half open: it may be all that is left to do.
         Purpose::ParentGate => {
             "gate_due = 1 AND verify IS NOT NULL AND (SELECT state <> 'open' FROM breaker)
-             AND (:limit IS NULL OR :limit >= 0)"
+             AND (CAST(:limit AS BIGINT) IS NULL OR :limit >= 0)"
         }
     };
+    // A server lets others claim at the same time: what one of them is taking is passed over. Of two that would take the
+    // single attempt of a breaker one gets nothing.
+    let unlocked = tx.either("", "FOR UPDATE OF tasks SKIP LOCKED ON CONFLICT DO NOTHING");
     let sql = format!(
         "INSERT INTO claims (task_id, run_id, worker, host, pid, pid_started, token, claimed_at,
                              heartbeat_at, expires_at, purpose, probe)
          SELECT id, :run, :worker, :host, :pid, :pid_started, :token, :now, :now, :expires, :purpose,
-                :purpose = 'attempt' AND (SELECT state = 'half_open' FROM breaker) FROM tasks
-         WHERE {wanted} AND {{scope}}
-         ORDER BY id IN (SELECT value FROM json_each(:later)), priority, position LIMIT 1
-         RETURNING task_id"
+                CASE WHEN :purpose = 'attempt' AND (SELECT state FROM breaker) = 'half_open' THEN 1 ELSE 0 END FROM tasks
+         WHERE {wanted} AND {among} AND {{scope}}
+         ORDER BY priority, position LIMIT 1 {unlocked} RETURNING task_id"
     );
     let later = Json(&request.later);
     let ClaimRequest { purpose, run_id, worker, owner, token, now, expires_at, scope, limit, .. } = request;
@@ -388,7 +403,7 @@ pub(super) fn give_up(tx: &Connection, task: &TaskId, token: &Token) -> Result<(
 pub(super) fn spend_attempt(tx: &Connection, task: &TaskId) -> Result<()> {
     tx.change(
         "INSERT INTO strategy_metrics (task_id, attempts_used) VALUES (?1, 1)
-         ON CONFLICT (task_id) DO UPDATE SET attempts_used = attempts_used + 1",
+         ON CONFLICT (task_id) DO UPDATE SET attempts_used = strategy_metrics.attempts_used + 1",
         [fixes::root_of(tx, task)?],
     )
 }

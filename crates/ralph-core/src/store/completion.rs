@@ -6,10 +6,8 @@
 
 use std::collections::HashSet;
 
-use rusqlite::Connection;
-
 use super::plan::row_limit;
-use super::sql::{Row, Statements, bind, record};
+use super::sql::{Connection, ReadResult, Row, Statements, bind, record};
 use super::{Result, Store};
 use crate::text::one_line;
 
@@ -113,7 +111,7 @@ impl Names {
 
 record!(Named { name, about via about });
 
-fn about(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
+fn about(row: &Row<'_>, name: &str) -> ReadResult<String> {
     Ok(one_line(&row.get::<String>(name)?, ABOUT))
 }
 
@@ -133,7 +131,8 @@ mod tests {
         let store = Store::create(&dir.path().join("x.db")).unwrap();
         for names in [TASKS, IDS, LEARNINGS, RUNS] {
             for sql in [names.head(), names.between(""), names.between("DESC")] {
-                let mut query = store.conn().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let mut query =
+                    store.conn().file().unwrap().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
                 let mut steps = query.raw_query();
                 let mut plan: Vec<String> = Vec::new();
                 while let Some(step) = steps.next().unwrap() {

@@ -2,7 +2,7 @@
 //! was spent on whom, and which learnings helped.
 
 use super::history::{COST_UNKNOWN, VERIFIED};
-use super::sql::{Row, Statements, bind, record};
+use super::sql::{ReadResult, Row, Statements, record};
 use super::{Result, Store};
 use crate::model::{Difficulty, RunId, TaskId, Timestamp};
 
@@ -13,11 +13,10 @@ pub const LAST_ATTEMPT: u32 = 4;
 pub const DELETED_TASKS: &str = "deleted tasks";
 
 /// When a session `o` ended, in milliseconds.
-const ENDED: &str = "coalesce(CAST(round(unixepoch(o.started_at, 'subsec') * 1000) AS INTEGER), 0) + coalesce(o.duration_ms, 0)";
+const ENDED: &str = "coalesce(CAST(round(unixepoch(o.started_at, 'subsec') * 1000) AS BIGINT), 0) + coalesce(o.duration_ms, 0)";
 
 /// Whether a review `o` has ended and nobody knows what it cost.
-const REVIEW_COST_UNKNOWN: &str =
-    "(o.outcome IS NOT NULL AND o.cost_usd IS NULL AND o.error_type IS NOT 'spawn')";
+const REVIEW_COST_UNKNOWN: &str = "CASE WHEN o.outcome IS NOT NULL AND o.cost_usd IS NULL AND o.error_type IS DISTINCT FROM 'spawn' THEN 1 ELSE 0 END";
 
 /// A task that became verified, and what had been spent until then.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +96,12 @@ record!(OutcomeRow { task_id, model, done, cost_usd, difficulty = "difficulty_es
 record!(LearningUse { id, category, title, content, pinned, shown, helpful, harmful });
 record!(LearningSums { learnings, ever_shown, shown, helpful, harmful });
 
-fn from_millis(row: &Row<'_>, name: &str) -> rusqlite::Result<Timestamp> {
+/// The sessions `o` of the run `?1`, or of all. Said so that the index on runs is used.
+fn wanted(run: Option<&RunId>) -> &'static str {
+    if run.is_some() { "o.run_id = ?1" } else { "CAST(?1 AS TEXT) IS NULL" }
+}
+
+fn from_millis(row: &Row<'_>, name: &str) -> ReadResult<Timestamp> {
     Ok(Timestamp::from_millis(row.get(name)?))
 }
 
@@ -105,47 +109,51 @@ impl Store {
     /// The tasks that became verified, oldest first, each by its last attempt that did, with what the run (or all runs) had
     /// spent until then, reviews included; and what was spent in the end.
     pub fn verified_points(&self, run: Option<&RunId>) -> Result<Vec<VerifiedPoint>> {
+        let wanted = wanted(run);
         let sql = format!(
             "WITH sessions (at, task_id, is_verified, cost_usd, is_unknown, number) AS (
                  SELECT {ENDED}, o.task_id, {VERIFIED}, o.cost_usd, {COST_UNKNOWN}, o.rowid
-                 FROM iteration_outcomes o WHERE (?1 IS NULL OR o.run_id = ?1)
+                 FROM iteration_outcomes o WHERE {wanted}
                  UNION ALL SELECT {ENDED}, NULL, 0, o.cost_usd, {REVIEW_COST_UNKNOWN}, o.id
-                 FROM side_sessions o WHERE o.kind = 'review' AND (?1 IS NULL OR o.run_id = ?1)),
-             lasts AS (SELECT *, is_verified AND row_number() OVER (
-                 PARTITION BY task_id, is_verified ORDER BY at DESC, number DESC) = 1 AS is_last FROM sessions),
+                 FROM side_sessions o WHERE o.kind = 'review' AND {wanted}),
+             lasts AS (SELECT *, CASE WHEN is_verified = 1 AND row_number() OVER (
+                 PARTITION BY task_id, is_verified ORDER BY at DESC, number DESC) = 1 THEN 1 ELSE 0 END AS is_last
+                 FROM sessions),
              sums AS (
                  SELECT at, task_id, is_last, sum(is_last) OVER past AS verified, sum(cost_usd) OVER past AS spent_usd,
                      sum(is_unknown) OVER past AS without_cost, row_number() OVER past AS place,
                      count(*) OVER () AS places
                  FROM lasts WINDOW past AS (ORDER BY at, is_last, number ROWS UNBOUNDED PRECEDING))
              SELECT s.at, t.name, s.verified, s.spent_usd, s.without_cost
-             FROM sums s LEFT JOIN tasks t ON t.id = s.task_id AND s.is_last
-             WHERE s.is_last OR s.place = s.places AND s.verified > 0 ORDER BY s.place"
+             FROM sums s LEFT JOIN tasks t ON t.id = s.task_id AND s.is_last = 1
+             WHERE s.is_last = 1 OR s.place = s.places AND s.verified > 0 ORDER BY s.place"
         );
         self.all(&sql, [run])
     }
 
     /// Counted attempts by model and number, most used models first.
     pub fn model_attempts(&self, run: Option<&RunId>) -> Result<Vec<ModelAttempt>> {
-        let sql = "SELECT model, min(ordinal, :last) AS attempt, count(*) AS attempts, sum(outcome = 'done') AS done
-             FROM iteration_outcomes
-             WHERE counted AND model <> 'none' AND (:run IS NULL OR run_id = :run)
-             GROUP BY 1, 2 ORDER BY sum(count(*)) OVER (PARTITION BY model) DESC, model, attempt";
-        self.all(sql, bind! { run, last: LAST_ATTEMPT })
+        let sql = format!(
+            "SELECT model, min(ordinal, {LAST_ATTEMPT}) AS attempt, count(*) AS attempts, sum(outcome = 'done') AS done
+             FROM iteration_outcomes o WHERE counted = 1 AND model <> 'none' AND {}
+             GROUP BY 1, 2 ORDER BY sum(count(*)) OVER (PARTITION BY model) DESC, model, attempt",
+            wanted(run)
+        );
+        self.all(&sql, [run])
     }
 
     /// What was spent on each model, most expensive first. What a run spent on tasks that were deleted since stands under
     /// [`DELETED_TASKS`].
     pub fn model_spend(&self, run: Option<&RunId>) -> Result<Vec<ModelSpend>> {
+        let wanted = wanted(run);
         let sql = format!(
             "SELECT model, sum(cost_usd) AS cost_usd, max(cost_estimated) AS cost_estimated, sum(counted) AS attempts,
                  sum(verified) AS verified, sum(unknown) AS without_cost
-             FROM (SELECT o.model, o.cost_usd, o.cost_estimated, o.counted, {VERIFIED} AS verified, o.run_id,
+             FROM (SELECT o.model, o.cost_usd, o.cost_estimated, o.counted, {VERIFIED} AS verified,
                        {COST_UNKNOWN} AS unknown
-                   FROM iteration_outcomes o WHERE o.model <> 'none'
-                   UNION ALL SELECT o.model, o.cost_usd, o.cost_estimated, 0, 0, o.run_id, {REVIEW_COST_UNKNOWN}
-                   FROM side_sessions o WHERE o.kind = 'review')
-             WHERE (?1 IS NULL OR run_id = ?1) GROUP BY model
+                   FROM iteration_outcomes o WHERE o.model <> 'none' AND {wanted}
+                   UNION ALL SELECT o.model, o.cost_usd, o.cost_estimated, 0, 0, {REVIEW_COST_UNKNOWN}
+                   FROM side_sessions o WHERE o.kind = 'review' AND {wanted}) AS sessions GROUP BY model
              ORDER BY coalesce(sum(cost_usd), 0) DESC, sum(counted) DESC, model"
         );
         let whole = "SELECT coalesce(cost_usd, 0), cost_estimated > 0, cost_unknown FROM runs WHERE id = ?1";
@@ -175,7 +183,7 @@ impl Store {
     pub fn outcomes_of(&self, agent: &str) -> Result<Vec<OutcomeRow>> {
         let sql = "SELECT o.task_id, o.model, o.outcome = 'done' AS done, o.cost_usd, m.difficulty_estimate
              FROM iteration_outcomes o LEFT JOIN strategy_metrics m ON m.task_id = o.task_id
-             WHERE o.counted AND o.agent = ?1 AND o.model <> 'none' ORDER BY o.started_at, o.rowid";
+             WHERE o.counted = 1 AND o.agent = ?1 AND o.model <> 'none' ORDER BY o.started_at, o.rowid";
         self.all(sql, [agent])
     }
 

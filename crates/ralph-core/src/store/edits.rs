@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 use std::slice;
 
-use rusqlite::Connection;
-
 use super::plan::known;
-use super::sql::Statements;
+use super::sql::{Connection, Statements};
 use super::undo::{self, ActionKind};
 use super::{Durability, Random, Result, Store, StoreError, breaker, claims, fixes, status, task_changes};
 use crate::model::{DoneBy, NewTask, Status, TaskEdit, TaskId, Timestamp, Verification};

@@ -3,9 +3,7 @@
 //! An event's id is its run's number times 2^32 plus its own number in the run: events are appended to their table, which
 //! needs no index to find those of a run.
 
-use rusqlite::Connection;
-
-use super::sql::{Changes, Json, Statements, bind, record};
+use super::sql::{Changes, Connection, Json, Statements, bind, record};
 use super::{Durability, Result, Store};
 use crate::event::RunEvent;
 use crate::model::{RunId, Timestamp};
@@ -54,14 +52,15 @@ impl Store {
 
     pub fn last_event(&self, run: &RunId, kind: Option<&str>) -> Result<Option<StoredEvent>> {
         let after = self.read(|conn| id_of(conn, run, 0))?;
-        let sql = format!("{EVENTS} AND (:kind IS NULL OR type = :kind) ORDER BY id DESC LIMIT 1");
+        let sql =
+            format!("{EVENTS} AND (CAST(:kind AS TEXT) IS NULL OR type = :kind) ORDER BY id DESC LIMIT 1");
         self.first(&sql, bind! { run, after, kind })
     }
 
     pub fn waits(&self, run: &RunId) -> Result<Vec<Wait>> {
         let after = self.read(|conn| id_of(conn, run, 0))?;
         let sql = format!(
-            "SELECT at, next FROM (SELECT *, lead(at) OVER (ORDER BY id) AS next FROM ({EVENTS}))
+            "SELECT at, next FROM (SELECT *, lead(at) OVER (ORDER BY id) AS next FROM ({EVENTS}) AS e) AS w
              WHERE type = 'waiting' ORDER BY id"
         );
         self.all(&sql, bind! { run, after })
@@ -72,10 +71,11 @@ impl Store {
     pub fn needed_logs(&self) -> Result<Vec<String>> {
         let sql = "SELECT log_path FROM claims WHERE log_path IS NOT NULL
              UNION SELECT output FROM runs WHERE ended_at IS NULL AND output IS NOT NULL
-             UNION SELECT (SELECT o.log_path FROM iteration_outcomes o
-                           WHERE o.task_id = t.id AND o.log_path IS NOT NULL
-                           ORDER BY o.attempt_number DESC LIMIT 1) AS last
-             FROM tasks t WHERE t.status <> 'done' AND last IS NOT NULL";
+             UNION SELECT last FROM (
+                 SELECT (SELECT o.log_path FROM iteration_outcomes o
+                         WHERE o.task_id = t.id AND o.log_path IS NOT NULL
+                         ORDER BY o.attempt_number DESC LIMIT 1) AS last
+                 FROM tasks t WHERE t.status <> 'done') AS lasts WHERE last IS NOT NULL";
         self.all(sql, [])
     }
 }

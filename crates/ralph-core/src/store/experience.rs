@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use super::sql::{Changes, Json, Row, Statements, bind, record};
+use super::sql::{Changes, Connection, Json, ReadResult, Row, Statements, bind, record};
 use super::{Result, Store};
 use crate::adaptive::{BUCKETS, Beliefs, BucketBelief, ModelBelief, Seen, TaskView, observe};
 use crate::agent::{Prices, output_prices};
@@ -72,7 +71,7 @@ impl Store {
     pub fn recent(&self, most: u32) -> Result<Recent> {
         let sql = "SELECT sum(outcome = 'done') AS done, count(*) AS counted FROM (
                  SELECT outcome FROM iteration_outcomes WHERE counted = 1 AND model <> 'none'
-                 ORDER BY started_at DESC, rowid DESC LIMIT ?1)";
+                 ORDER BY started_at DESC, rowid DESC LIMIT ?1) AS newest";
         self.one(sql, [most])
     }
 
@@ -127,13 +126,13 @@ fn tried(conn: &Connection, doc: i64, except: &TaskId) -> Result<Option<Tried>> 
     conn.first(sql, bind! { doc, except })
 }
 
-fn failed(row: &Row<'_>, name: &str) -> rusqlite::Result<Vec<String>> {
+fn failed(row: &Row<'_>, name: &str) -> ReadResult<Vec<String>> {
     let trials: Vec<Trial> = row.get(name)?;
     Ok(trials.into_iter().filter(|(_, failed, _)| *failed > 0).map(|(model, ..)| model).collect())
 }
 
 /// The model that did a task; of several the one that did it last.
-fn done(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
+fn done(row: &Row<'_>, name: &str) -> ReadResult<Option<String>> {
     if !row.get("is_done")? {
         return Ok(None);
     }
@@ -183,14 +182,14 @@ fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<i64> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         words.join(" ")
     };
-    tx.insert(
+    tx.insert_numbered(
         "task_docs",
+        "doc",
         bind! {
             task_id: task, title: joined(&whole.title), words: joined(&whole.words),
             files: Json(&whole.files), terms: Json(whole.index_terms()),
         },
-    )?;
-    Ok(tx.last_insert_rowid())
+    )
 }
 
 struct StoredProfile {

@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 
-use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, Statements, bind, record};
+use super::sql::{Changes, Connection, Statements, bind, record};
 use super::{Capture, KeptFixes, Random, Result, Store, plan, status, task_changes};
 use crate::model::{NewTask, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
 use crate::recovery::{FinalState, Lineage};
 
-const NEEDLESS: &str = "the task that it fixes is done, skipped or deleted";
+pub(super) const NEEDLESS: &str = "the task that it fixes is done, skipped or deleted";
 const TAKEN_BACK: &str = "the task that it fixes was reset";
 /// Fixes of fixes in a file that are followed to their root: a file may say that two tasks fix each other.
 const MOST_LINKS: u32 = 64;
@@ -107,7 +106,7 @@ impl Store {
              CROSS JOIN tasks t ON t.id = a.original_id
              LEFT JOIN task_sources s ON s.task_id = t.id
              LEFT JOIN fix_ends e ON e.task_id = t.id
-             GROUP BY t.id ORDER BY t.position";
+             GROUP BY t.id, s.name, e.last_error, e.end ORDER BY t.position";
         self.all(sql, [])
     }
 

@@ -1,15 +1,17 @@
 //! Reading what was recorded of attempts.
 
-use rusqlite::params_from_iter;
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use super::sql::{FromRow, Row, Statements, conditions, line, record, value};
+use super::sql::{FromRow, Json, ReadResult, Row, Statements, conditions, line, record, value};
 use super::{Result, Store};
 use crate::analysis::Fact;
 use crate::model::{
     Attempt, Baseline, Cost, ErrorType, Key, Level, Outcome, Phase, ReportRow, RunId, TaskId, Timestamp,
     Verification,
 };
+use crate::sandbox::{Denial, SandboxRecord};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastFailure {
@@ -59,7 +61,7 @@ record!(Attempt {
     cost_usd, cost_estimated, tokens_input, tokens_output, tokens_cache_read, tokens_cache_write, session_id,
     denials, service_retries, limit_notice, log_path, commit_before, commit_after, files_changed, undone_ref,
     gate = "gate_outcome", gate_flaky, gate_green_before, gate_files_changed, gate_output, fingerprint_coarse,
-    fingerprint_fine, failing_tests, fingerprint_source, verification via verification,
+    fingerprint_fine, failing_tests, fingerprint_source, verification via verification, sandbox,
 } reads { key, spec, name, verified, changed_nothing, learnings_shown });
 
 record!(ReportRow {
@@ -79,14 +81,14 @@ record!(Fact {
 record!(Totals { attempts, cost });
 
 /// An agent's report may use any word, so what an error type means depends on the outcome.
-fn error_type(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<ErrorType>> {
+fn error_type(row: &Row<'_>, name: &str) -> ReadResult<Option<ErrorType>> {
     let outcome = row.get("outcome")?;
     let stored: Option<String> = row.get(name)?;
     Ok(stored.map(|text| ErrorType::from_stored(outcome, &text)))
 }
 
 /// Earlier versions recorded only the gate.
-fn verification(row: &Row<'_>, name: &str) -> rusqlite::Result<Verification> {
+fn verification(row: &Row<'_>, name: &str) -> ReadResult<Verification> {
     if let Some(stored) = row.get(name)? {
         return Ok(stored);
     }
@@ -102,19 +104,19 @@ fn verification(row: &Row<'_>, name: &str) -> rusqlite::Result<Verification> {
     })
 }
 
-fn report(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<ReportRow>> {
+fn report(row: &Row<'_>, _: &str) -> ReadResult<Option<ReportRow>> {
     let tried: Option<String> = row.get("what_was_tried")?;
     tried.map(|_| ReportRow::from_row(row)).transpose()
 }
 
-fn phase(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<String>> {
+fn phase(row: &Row<'_>, _: &str) -> ReadResult<Option<String>> {
     let phase: Option<Phase> = row.get("whole_phase")?;
     phase.map(|phase| phase_label(phase, row)).transpose()
 }
 
 /// A phase as people see it: after its spec where the plan has several. AGENTS.md takes a label that begins with a number for
 /// the phase of that number.
-pub(super) fn phase_label(phase: Phase, row: &Row<'_>) -> rusqlite::Result<String> {
+pub(super) fn phase_label(phase: Phase, row: &Row<'_>) -> ReadResult<String> {
     let spec: Option<String> = row.get("spec")?;
     let is_shown: bool = row.get("spec_shown")?;
     Ok(match spec.filter(|_| is_shown) {
@@ -126,31 +128,39 @@ pub(super) fn phase_label(phase: Phase, row: &Row<'_>) -> rusqlite::Result<Strin
 /// Whether an attempt `o` is done and a gate passed. Earlier versions recorded only the gate.
 macro_rules! verified {
     () => {
-        "(o.outcome = 'done' AND coalesce(o.verification ->> '$.level' IN ('gate', 'project'), o.gate_outcome IS 'passed'))"
+        "CASE WHEN o.outcome = 'done' AND coalesce(o.verification ->> '$.level' IN ('gate', 'project'),
+            o.gate_outcome IS NOT DISTINCT FROM 'passed') THEN 1 ELSE 0 END"
     };
 }
 pub(super) const VERIFIED: &str = verified!();
 
 /// Whether an agent worked in an attempt `o` and nobody knows for how much: `Attempt::cost_is_unknown`.
-pub(super) const COST_UNKNOWN: &str = "(o.agent IS NOT NULL AND o.cost_usd IS NULL
-    AND NOT (o.outcome = 'error' AND o.error_type IS 'spawn'))";
+pub(super) const COST_UNKNOWN: &str = "CASE WHEN o.agent IS NOT NULL AND o.cost_usd IS NULL
+    AND NOT (o.outcome = 'error' AND o.error_type IS NOT DISTINCT FROM 'spawn') THEN 1 ELSE 0 END";
 
-/// An attempt `o` on a task `t`, with the learnings that its prompt showed.
-const ATTEMPT: &str = concat!(
-    "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]' AS changed_nothing, ",
-    verified!(),
-    " AS verified,
-    (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
-        WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place))
-        AS learnings_shown
-    FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id"
-);
+/// The columns of an attempt `o` on a task `t`, with the learnings that its prompt showed.
+macro_rules! columns {
+    () => {
+        concat!(
+            "SELECT o.*, t.key, t.spec, t.name, o.files_changed = '[]' AS changed_nothing, ",
+            verified!(),
+            " AS verified,
+            (SELECT json_group_array(learning_id) FROM (SELECT u.learning_id FROM learning_uses u
+                WHERE u.task_id = o.task_id AND u.attempt_number = o.attempt_number ORDER BY u.place) AS shown)
+                AS learnings_shown "
+        )
+    };
+}
+const ATTEMPT: &str = concat!(columns!(), "FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id");
+/// The last attempt on each of some tasks `t`; the joins say in which order the tables are read.
+const LAST_OF: &str = "CROSS JOIN iteration_outcomes o ON o.task_id = t.id AND o.attempt_number = (
+    SELECT max(attempt_number) FROM iteration_outcomes WHERE task_id = t.id)";
 
 /// An attempt `o` on a task `t` and its report `r`.
 const REPORTED: &str = "SELECT o.*, t.key, t.spec, t.name, t.spec_shown, t.title, t.whole_phase,
     o.files_changed = '[]' AS changed_nothing, '[]' AS learnings_shown,
-    false AS verified,
-    iif(o.gate_outcome <> 'passed', t.verify, NULL) AS failed_gate, r.*";
+    0 AS verified,
+    CASE WHEN o.gate_outcome <> 'passed' THEN t.verify END AS failed_gate, r.*";
 
 /// Attempts, with their reports where they have one.
 const ALL_ATTEMPTS: &str = "FROM iteration_outcomes o JOIN tasks t ON t.id = o.task_id
@@ -170,17 +180,21 @@ impl Store {
         self.all(&format!("{ATTEMPT} WHERE o.run_id = ?1 ORDER BY o.started_at, o.rowid"), [run])
     }
 
+    /// The attempts that were recorded last, newest first.
     pub fn newest_attempts(&self, most: u32) -> Result<Vec<Attempt>> {
-        self.all(&format!("{ATTEMPT} ORDER BY o.started_at DESC, o.rowid DESC LIMIT ?1"), [most])
+        self.all(&format!("{ATTEMPT} ORDER BY o.rowid DESC LIMIT ?1"), [most])
     }
 
     /// The last attempt on each task that is not done.
     pub fn last_attempts(&self) -> Result<Vec<Attempt>> {
-        let sql = format!(
-            "{ATTEMPT} WHERE t.status <> 'done' AND o.attempt_number = (
-                 SELECT max(attempt_number) FROM iteration_outcomes WHERE task_id = t.id)"
-        );
+        let sql = format!("{} FROM tasks t {LAST_OF} WHERE t.status <> 'done'", columns!());
         self.all(&sql, [])
+    }
+
+    /// The last attempt on each of these tasks.
+    pub fn last_attempts_of(&self, tasks: &[TaskId]) -> Result<Vec<Attempt>> {
+        let wanted = "FROM json_each(?1) w CROSS JOIN tasks t ON t.id = w.value";
+        self.all(&format!("{} {wanted} {LAST_OF}", columns!()), [Json(tasks)])
     }
 
     /// The last counted failures, newest first, as an analysis sees them. While the breaker is open these are the failures
@@ -229,7 +243,23 @@ impl Store {
              JOIN tasks t ON t.id = r.task_id
              WHERE true{wanted} ORDER BY r.created_at, o.rowid"
         );
-        self.all(&sql, params_from_iter(values))
+        self.all(&sql, values.as_slice())
+    }
+
+    /// Whether an attempt on a task was not counted because the sandbox had refused something.
+    pub fn was_denied(&self, task: &TaskId) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM iteration_outcomes
+             WHERE task_id = ?1 AND outcome = 'error' AND error_type = 'sandbox_denied')";
+        self.one(sql, [task])
+    }
+
+    /// What the sandbox refused in the newest attempts, each once.
+    pub fn recent_denials(&self, attempts: u32) -> Result<Vec<Denial>> {
+        let sql = "SELECT sandbox FROM iteration_outcomes WHERE sandbox ->> '$.denials' <> '[]'
+             ORDER BY started_at DESC, rowid DESC LIMIT ?1";
+        let records: Vec<SandboxRecord> = self.all(sql, [attempts])?;
+        let denials: BTreeSet<Denial> = records.into_iter().flat_map(|record| record.denials).collect();
+        Ok(denials.into_iter().collect())
     }
 
     /// What a done attempt of the task said in one sentence.

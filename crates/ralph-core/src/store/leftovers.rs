@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::sql::{Changes, Row, Statements, bind, record};
+use super::sql::{Changes, ReadResult, Row, Statements, bind, record};
 use super::{Durability, Result, Store, fixes};
 use crate::model::{LeftoverFile, TaskId, Timestamp};
 
@@ -21,7 +21,7 @@ pub struct TreeSnapshot {
 record!(TreeSnapshot { task = "task_id", snapshot = "look", branch, ended_at via ended_at });
 record!(LeftoverFile { path, state });
 
-fn ended_at(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<Timestamp>> {
+fn ended_at(row: &Row<'_>, _: &str) -> ReadResult<Option<Timestamp>> {
     let (started, took): (Option<Timestamp>, Duration) = (row.get("started_at")?, row.get("duration_ms")?);
     Ok(started.map(|started| started.plus(took)))
 }
@@ -30,7 +30,8 @@ impl Store {
     /// Remembers the tree before a task's attempts, and the branch, until what they left is known.
     pub fn set_tree_snapshot(&mut self, task: &TaskId, snapshot: &str, branch: Option<&str>) -> Result<()> {
         self.write(Durability::Process, |tx| {
-            let values = bind! { task_id: task, look: snapshot, branch };
+            let snapshot = tx.local(snapshot);
+            let values = bind! { task_id: task, look: &*snapshot, branch };
             tx.upsert("first_looks", &["task_id"], values)
         })
     }
@@ -47,7 +48,12 @@ impl Store {
                  WHERE chain.root = l.task_id ORDER BY last.started_at DESC LIMIT 1)
              WHERE NOT EXISTS (SELECT 1 FROM claims JOIN chain ON chain.id = claims.task_id
                  WHERE chain.root = l.task_id)";
-        self.all(sql, [])
+        let all: Vec<TreeSnapshot> = self.all(sql, [])?;
+        let here = |stored: TreeSnapshot| {
+            let snapshot = self.conn().known_here(&stored.snapshot)?.to_owned();
+            Some(TreeSnapshot { snapshot, ..stored })
+        };
+        Ok(all.into_iter().filter_map(here).collect())
     }
 
     /// Remembers what attempts on a task left uncommitted, in place of what was known.
@@ -73,7 +79,7 @@ impl Store {
     /// Whether attempts on a task, since it was last done, changed files or may have, and Ralph did not undo that.
     pub fn has_earlier_work(&self, task: &TaskId) -> Result<bool> {
         let sql = "SELECT 1 FROM iteration_outcomes WHERE task_id = ?1 AND agent IS NOT NULL
-             AND undone_ref IS NULL AND files_changed IS NOT '[]' AND attempt_number > (
+             AND undone_ref IS NULL AND files_changed IS DISTINCT FROM '[]' AND attempt_number > (
                  SELECT coalesce(max(attempt_number), 0) FROM iteration_outcomes
                  WHERE task_id = ?1 AND outcome = 'done')";
         self.has(sql, [task])
@@ -87,7 +93,7 @@ impl Store {
     /// Whether a commit is on record as what came of an attempt.
     pub fn is_recorded_commit(&self, commit: &str) -> Result<bool> {
         let sql = "SELECT 1 FROM iteration_outcomes WHERE commit_after = ?1
-             AND commit_before IS NOT ?1 AND outcome = 'done'";
+             AND commit_before IS DISTINCT FROM ?1 AND outcome = 'done'";
         self.has(sql, [commit])
     }
 }

@@ -9,6 +9,8 @@ mod breaker;
 mod capture;
 mod claims;
 mod completion;
+mod connection;
+mod copy;
 mod decisions;
 mod edits;
 mod events;
@@ -19,8 +21,11 @@ mod learnings;
 mod leftovers;
 mod notes;
 mod outline;
+mod place;
 mod plan;
 mod plan_changes;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod protected_files;
 mod runs;
 mod side_sessions;
@@ -51,8 +56,11 @@ pub use learnings::*;
 pub use leftovers::*;
 pub use notes::*;
 pub use outline::*;
+pub use place::*;
 pub use plan::*;
 pub use plan_changes::*;
+#[cfg(feature = "postgres")]
+pub use postgres::{ServerAddress, ServerFault};
 pub use protected_files::*;
 pub use runs::*;
 pub use side_sessions::*;
@@ -113,6 +121,36 @@ pub enum StoreError {
     Damaged { path: PathBuf, why: String },
     #[error("database {path}: {source}")]
     Engine { path: PathBuf, source: rusqlite::Error },
+    #[error("{path} is not empty: it has a plan or learnings already")]
+    NotEmpty { path: PathBuf },
+    /// A database server refused something or cannot be reached. Its address has no password.
+    #[cfg(feature = "postgres")]
+    #[error("database {server}: {why}")]
+    Server { server: String, fault: ServerFault, why: String },
+}
+
+impl StoreError {
+    /// Whether it comes from the engine and not from the plan.
+    fn is_of_engine(&self) -> bool {
+        match self {
+            Self::Engine { .. } => true,
+            #[cfg(feature = "postgres")]
+            Self::Server { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a row would contradict others: its key is taken, or what it points to is gone.
+    fn is_conflict(&self) -> bool {
+        match self {
+            Self::Engine { source, .. } => {
+                source.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
+            }
+            #[cfg(feature = "postgres")]
+            Self::Server { fault, .. } => *fault == ServerFault::Conflict,
+            _ => false,
+        }
+    }
 }
 
 /// Statements know no file; the caller adds its path.

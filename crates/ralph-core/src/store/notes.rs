@@ -1,9 +1,8 @@
 //! Notes: what people tell a task's next attempt.
 
-use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, Json, Statements, bind, record};
+use super::sql::{Changes, Connection, Json, Statements, bind, record};
 use super::undo::{self, ActionKind};
 use super::{Durability, Result, Store, StoreError, events, plan};
 use crate::event::{EventKind, RunEvent};
@@ -66,16 +65,16 @@ record!(Note { id, task_id, text, created_at, state, attempt, attempt_number = "
 /// An attempt that did not count showed it in vain, and one that is on no record did not happen.
 macro_rules! is_shown {
     () => {
-        "(n.shown_in IS NOT NULL AND coalesce(o.counted, c.attempt_number IS n.shown_in))"
+        "(n.shown_in IS NOT NULL AND coalesce(o.counted = 1, c.attempt_number IS NOT DISTINCT FROM n.shown_in))"
     };
 }
 
 const NOTE: &str = concat!(
-    "SELECT n.*, iif(",
+    "SELECT n.*, CASE WHEN ",
     is_shown!(),
-    ", 'shown', 'queued') AS state,
-         iif(n.shown_in IS NULL, NULL, coalesce(o.ordinal, (SELECT count(*) + 1 FROM iteration_outcomes p
-             WHERE p.task_id = n.task_id AND p.counted AND p.attempt_number < n.shown_in))) AS attempt
+    " THEN 'shown' ELSE 'queued' END AS state,
+         CASE WHEN n.shown_in IS NOT NULL THEN coalesce(o.ordinal, (SELECT count(*) + 1 FROM iteration_outcomes p
+             WHERE p.task_id = n.task_id AND p.counted = 1 AND p.attempt_number < n.shown_in)) END AS attempt
      FROM notes n
      LEFT JOIN iteration_outcomes o ON o.task_id = n.task_id AND o.attempt_number = n.shown_in
      LEFT JOIN claims c ON c.task_id = n.task_id"
@@ -85,7 +84,7 @@ impl Store {
     /// The notes of a task, oldest first.
     pub fn notes(&self, task: &TaskId) -> Result<Vec<Note>> {
         // Only read, a database may be of a version without them.
-        match self.read(|conn| conn.table_exists(None, "notes"))? {
+        match self.conn().has_table("notes")? {
             true => self.all(&format!("{NOTE} WHERE n.task_id = ?1 ORDER BY n.id"), [task]),
             false => Ok(Vec::new()),
         }
@@ -93,7 +92,7 @@ impl Store {
 
     /// The notes of all tasks, oldest first.
     pub fn all_notes(&self) -> Result<Vec<Note>> {
-        match self.read(|conn| conn.table_exists(None, "notes"))? {
+        match self.conn().has_table("notes")? {
             true => self.all(&format!("{NOTE} ORDER BY n.id"), []),
             false => Ok(Vec::new()),
         }
@@ -108,12 +107,13 @@ impl Store {
 
     /// Those that its next attempt is told: its own, after those of the tasks it is part of, which a split left there.
     pub fn notes_for_prompt(&self, task: &TaskId) -> Result<Vec<Note>> {
-        if !self.read(|conn| conn.table_exists(None, "notes"))? {
+        if !self.conn().has_table("notes")? {
             return Ok(Vec::new());
         }
         let sql = format!(
             "WITH RECURSIVE family (id, above) AS (
-                 SELECT ?1, 0 UNION SELECT t.parent_id, f.above + 1 FROM family f JOIN tasks t ON t.id = f.id
+                 SELECT id, 0 FROM tasks WHERE id = ?1
+                 UNION SELECT t.parent_id, f.above + 1 FROM family f JOIN tasks t ON t.id = f.id
                  WHERE t.parent_id IS NOT NULL AND f.above < {MOST_ABOVE})
              SELECT q.* FROM ({NOTE}) q JOIN family f ON f.id = q.task_id WHERE q.state = 'queued'
              ORDER BY f.above DESC, q.id"
@@ -133,8 +133,7 @@ impl Store {
         self.write(Durability::Power, |tx| {
             plan::known(tx, task)?;
             let id = undo::record(tx, ActionKind::Note, std::slice::from_ref(task), now, || {
-                tx.insert("notes", bind! { task_id: task, text, created_at: now })?;
-                Ok(tx.last_insert_rowid())
+                tx.insert_numbered("notes", "id", bind! { task_id: task, text, created_at: now })
             })?;
             let ends = match time {
                 NoteTime::Now => end_attempt(tx, task, id)?,
@@ -144,7 +143,7 @@ impl Store {
                 (NoteTime::Now, None) => under_way(tx, task)?,
                 _ => None,
             };
-            for event in events {
+            for event in &mut *events {
                 if let EventKind::NoteAdded { now, .. } = &mut event.kind {
                     *now = ends.as_ref().is_some_and(|ended| ended.run_id == event.run_id);
                 }
@@ -180,11 +179,11 @@ const CLOSED: i64 = 0;
 const MOST_ABOVE: u32 = 100;
 
 const ENDS_FOR_NOTE: &str = "SELECT 1 FROM claims c JOIN notes n ON n.id = c.note_now
-     WHERE c.task_id = :task AND c.token = :token AND n.shown_in IS NOT c.attempt_number";
+     WHERE c.task_id = :task AND c.token = :token AND n.shown_in IS DISTINCT FROM c.attempt_number";
 
 /// The run and number of an attempt under way, in a row of `claims`.
 const UNDER_WAY: &str = "run_id, (SELECT count(*) + 1 FROM iteration_outcomes o
-     WHERE o.task_id = claims.task_id AND o.counted)";
+     WHERE o.task_id = claims.task_id AND o.counted = 1)";
 
 fn under_way(tx: &Connection, task: &TaskId) -> Result<Option<EndedForNote>> {
     let sql = format!("SELECT {UNDER_WAY} FROM claims WHERE task_id = ?1 AND purpose = 'attempt'");
@@ -197,7 +196,7 @@ fn under_way(tx: &Connection, task: &TaskId) -> Result<Option<EndedForNote>> {
 fn end_attempt(tx: &Connection, task: &TaskId, note: i64) -> Result<Option<EndedForNote>> {
     let sql = format!(
         "UPDATE claims SET note_now = :note
-         WHERE task_id = :task AND purpose = 'attempt' AND note_now IS NOT :closed RETURNING {UNDER_WAY}"
+         WHERE task_id = :task AND purpose = 'attempt' AND note_now IS DISTINCT FROM :closed RETURNING {UNDER_WAY}"
     );
     let asked = tx.first(&sql, bind! { task, note, closed: CLOSED })?;
     Ok(asked.map(|(run_id, attempt)| EndedForNote { run_id, attempt }))
@@ -207,7 +206,7 @@ fn end_attempt(tx: &Connection, task: &TaskId, note: i64) -> Result<Option<Ended
 pub(super) fn show(tx: &Connection, task: &TaskId, attempt_number: u32, notes: &[i64]) -> Result<()> {
     tx.change(
         "UPDATE notes SET shown_in = :number
-         WHERE task_id = :task AND id IN (SELECT value FROM json_each(:notes))",
+         WHERE task_id = :task AND CAST(id AS TEXT) IN (SELECT CAST(value AS TEXT) FROM json_each(:notes))",
         bind! { task, number: attempt_number, notes: Json(notes) },
     )
 }

@@ -1,9 +1,10 @@
 //! The plan: its tasks as they are read and shown.
 
-use rusqlite::Connection;
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::sql::{FromRow, Json, Row, Statements, Values, bind, line, record};
+use super::sql::{Connection, FromRow, Json, ReadResult, Row, Statements, Values, bind, line, record};
 use super::{Result, Store, StoreError};
 use crate::event::TaskRef;
 use crate::model::{Level, Status, Task, TaskId, TaskMetrics, Verification};
@@ -28,21 +29,34 @@ impl Scope {
         values: Values<'_>,
     ) -> Result<Vec<T>> {
         let Self::Below(roots) = self else {
-            return db.all(&sql.replace("{scope}", "1"), values);
+            return db.all(&sql.replace("{scope}", "true"), values);
         };
         let roots = Json(roots);
         let mut values = values.to_vec();
         values.push((":roots", &roots));
-        db.all(&format!("{SCOPE}{}", sql.replace("{scope}", "id IN scope")), values.as_slice())
+        let below = db.connection().either(SCOPE, SCOPE_ON_SERVER);
+        db.all(
+            &format!("{below}{}", sql.replace("{scope}", "id IN (SELECT id FROM scope)")),
+            values.as_slice(),
+        )
     }
 }
 
 const SCOPE: &str = "WITH RECURSIVE scope (id) AS (
-    SELECT value FROM json_each(:roots)
+    SELECT id FROM tasks WHERE id IN (SELECT value FROM json_each(:roots))
     UNION SELECT t.id FROM tasks t JOIN scope s ON t.parent_id = s.id
     UNION SELECT f.task_id FROM fixes f JOIN scope s ON f.original_id = s.id
     UNION SELECT i.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
         JOIN scope s ON c.task_id = s.id) ";
+
+/// The same with one reference to what was found before, which is all that PostgreSQL allows.
+const SCOPE_ON_SERVER: &str = "WITH RECURSIVE scope (id) AS (
+    SELECT id FROM tasks WHERE id IN (SELECT value FROM json_each(:roots))
+    UNION SELECT below.id FROM scope s JOIN (
+        SELECT parent_id AS above, id FROM tasks
+        UNION ALL SELECT original_id, task_id FROM fixes
+        UNION ALL SELECT c.task_id, i.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
+    ) below ON below.above = s.id) ";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenGate {
@@ -204,7 +218,7 @@ record!(OpenGate { task = "id", name, command = "verify" });
 record!(GateChange { id = "number", task, before = "gate_before", after = "gate_after" });
 
 /// What the columns say is never older than the rest.
-pub(super) fn verification(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<Verification>> {
+pub(super) fn verification(row: &Row<'_>, name: &str) -> ReadResult<Option<Verification>> {
     if row.get::<Status>("status")? != Status::Done {
         return Ok(None);
     }
@@ -217,7 +231,7 @@ pub(super) fn verification(row: &Row<'_>, name: &str) -> rusqlite::Result<Option
     }))
 }
 
-fn reason(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
+fn reason(row: &Row<'_>, name: &str) -> ReadResult<Option<String>> {
     let reason: Option<String> = row.get(name)?;
     Ok(reason.map(|reason| text::one_line(&reason, 500)))
 }
@@ -243,7 +257,7 @@ impl Store {
 
     /// Tasks in plan order, those with `status` only if one is given.
     pub fn tasks(&self, status: Option<Status>) -> Result<Vec<Task>> {
-        let wanted = "WHERE ?1 IS NULL OR t.status = ?1 ORDER BY t.position";
+        let wanted = "WHERE CAST(?1 AS TEXT) IS NULL OR t.status = ?1 ORDER BY t.position";
         self.all(&format!("{TASK} {wanted}"), [status])
     }
 
@@ -294,15 +308,15 @@ impl Store {
     pub fn ungated(&self, scope: &Scope, gates_on: bool) -> Result<Vec<TaskRef>> {
         let sql = "SELECT id, key, spec, name, title FROM tasks
              WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
-                 AND (verify IS NULL OR NOT :gates_on) AND {scope} ORDER BY position";
+                 AND (verify IS NULL OR :gates_on = 0) AND {scope} ORDER BY position";
         scope.rows(self, sql, bind! { gates_on })
     }
 
     /// The models that unfinished tasks in scope ask for by themselves.
     pub fn task_models(&self, scope: &Scope) -> Result<Vec<String>> {
-        let sql = "SELECT DISTINCT model FROM tasks
+        let sql = "SELECT model FROM tasks
              WHERE status IN ('pending', 'in_progress', 'blocked') AND child_count = 0
-                 AND model IS NOT NULL AND {scope} ORDER BY position";
+                 AND model IS NOT NULL AND {scope} GROUP BY model ORDER BY min(position)";
         scope.rows(self, sql, &[])
     }
 
@@ -315,14 +329,22 @@ impl Store {
 
     /// The plan's skeleton, for questions about the whole of it.
     pub fn skeleton(&self) -> Result<Vec<PlanNode>> {
-        let sql = "SELECT t.id, t.name, t.status, t.parent_id, t.own_work,
-                (SELECT json_group_array(d.blocker_id) FROM dependencies d
-                 WHERE d.blocked_id = t.id) AS depends_on,
+        let sql = "SELECT t.id, t.name, t.status, t.parent_id, t.own_work, '[]' AS depends_on,
                 coalesce((SELECT f.original_id FROM fixes f WHERE f.task_id = t.id),
                          (SELECT c.task_id FROM changed_in i JOIN plan_changes c
                               ON c.id = i.change_id WHERE i.task_id = t.id)) AS made_for
              FROM tasks t ORDER BY t.priority, t.position";
-        self.all(sql, [])
+        let mut nodes: Vec<PlanNode> = self.all(sql, [])?;
+        let mut depends_on: HashMap<TaskId, Vec<TaskId>> = HashMap::new();
+        // All of them at once: asking for those of each task takes far longer in a large plan.
+        let all: Vec<(TaskId, TaskId)> = self.all("SELECT blocked_id, blocker_id FROM dependencies", [])?;
+        for (blocked, blocker) in all {
+            depends_on.entry(blocked).or_default().push(blocker);
+        }
+        for node in &mut nodes {
+            node.depends_on = depends_on.remove(&node.id).unwrap_or_default();
+        }
+        Ok(nodes)
     }
 
     /// The number of the last change of a gate; 0 where there is none.
@@ -350,7 +372,7 @@ const TASK: &str = "SELECT t.*, coalesce(m.total_attempts, 0) AS attempts,
         coalesce(m.consecutive_failures, 0) AS consecutive_failures,
         (SELECT json_group_array(blocker_id) FROM (SELECT d.blocker_id FROM dependencies d
             LEFT JOIN tasks b ON b.id = d.blocker_id
-            WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id)) AS depends_on
+            WHERE d.blocked_id = t.id ORDER BY b.position, d.blocker_id) AS blockers) AS depends_on
     FROM tasks t LEFT JOIN strategy_metrics m ON m.task_id = t.id";
 
 /// The task of this id, else of this key, else of this key in a spec (`auth:1.3`). A key that several specs have is an error

@@ -1,9 +1,8 @@
 //! Changes of the plan that agents asked for: made in the transaction of their attempt, or refused and remembered.
 
-use rusqlite::Connection;
 use serde::Serialize;
 
-use super::sql::{Changes, Json, Statements, bind, record};
+use super::sql::{Changes, Connection, Json, Statements, bind, record};
 use super::{Capture, Random, Result, Side, Store, StoreError, notes, plan, status, task_changes};
 use crate::model::{Key, NewTask, TaskId, Timestamp};
 use crate::signals::ChangeKind;
@@ -93,7 +92,7 @@ pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> R
             tx.execute_batch("SAVEPOINT change")?;
             match add(tx, task, last.as_ref().unwrap_or(task), new, now, random) {
                 Ok(ids) => added = ids,
-                Err(error @ StoreError::Engine { .. }) => return Err(error),
+                Err(error) if error.is_of_engine() => return Err(error),
                 // Somebody changed the plan since the agent saw it.
                 Err(error) => {
                     tx.execute_batch("ROLLBACK TO change")?;
@@ -107,14 +106,14 @@ pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> R
         }
         let names = added.iter().map(|id| plan::name(tx, id));
         let names = names.collect::<Result<Vec<_>>>()?;
-        tx.insert(
+        let number = tx.insert_numbered(
             "plan_changes",
+            "id",
             bind! {
                 task_id: task, attempt_number: capture.attempt.attempt_number, run_id: capture.attempt.run_id,
                 kind: change.kind, reasoning: change.reasoning, refusal, tasks: Json(names), at: now,
             },
         )?;
-        let number = tx.last_insert_rowid();
         let kind = change.kind.as_deref().and_then(ChangeKind::parse);
         if !added.is_empty() && kind.is_some_and(ChangeKind::leaves_original_open) {
             // The attempt did not do the work that the notes are about.

@@ -55,6 +55,7 @@ impl Store {
                 }
                 kept.push((path.clone(), mode, hash));
             }
+            let work_dir = &*tx.local(work_dir);
             tx.upsert("kept_files", &["task_id"], bind! { task_id: task, work_dir, files: Json(&kept) })
         })
     }
@@ -70,6 +71,8 @@ impl Store {
         let manifests: Vec<Manifest> = self.all(sql, [])?;
         let mut kept: Vec<KeptFiles> = Vec::new();
         for Manifest { task, work_dir, files } in manifests {
+            // What was killed in another clone is put back there.
+            let Some(work_dir) = self.conn().known_here(&work_dir).map(str::to_owned) else { continue };
             let mut versions = BTreeMap::new();
             for (path, mode, hash) in files {
                 let sql = "SELECT content FROM kept_contents WHERE hash = ?1";
@@ -101,8 +104,7 @@ impl Store {
     pub fn note_made_files(&mut self, task: &TaskId, paths: &[String]) -> Result<()> {
         self.write(Durability::Process, |tx| {
             for path in paths {
-                let sql = "INSERT OR IGNORE INTO made_files (task_id, path) VALUES (:task, :path)";
-                tx.change(sql, bind! { task, path })?;
+                tx.insert_new("made_files", bind! { task_id: task, path })?;
             }
             Ok(())
         })

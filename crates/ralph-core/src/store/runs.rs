@@ -1,13 +1,13 @@
 //! Runs: how they start and end, what people ask of them, which usage limits agents met, and what was spent.
 
-use rusqlite::Connection;
 use serde::Serialize;
 
 use super::history::{COST_UNKNOWN, VERIFIED};
-use super::sql::{Changes, FromRow, Row, Statements, bind, record};
+use super::sql::{Changes, Connection, FromRow, Json, ReadResult, Row, Statements, bind, record};
 use super::{Durability, Owner, Result, Store, events, status};
 use crate::event::RunEvent;
 use crate::model::{AttemptCost, Cost, RunId, SpentOnTask, TaskId, Timestamp, names};
+use crate::sandbox::Enforced;
 
 #[derive(Clone, Debug)]
 pub struct NewRun {
@@ -25,6 +25,7 @@ pub struct NewRun {
     pub jobs: u32,
     /// The branch that its work lands on; none in the project's own tree.
     pub branch: Option<String>,
+    pub sandbox: Enforced,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ pub struct RunRow {
     pub branch: Option<String>,
     /// The file it prints to when it is detached.
     pub output: Option<String>,
+    /// What confined its agents and gates; none in runs of earlier versions.
+    pub sandbox: Option<Enforced>,
 }
 
 /// What one agent did in a run.
@@ -138,6 +141,7 @@ record!(RunRow {
     jobs,
     branch,
     output,
+    sandbox,
 });
 record!(AgentTally { run_id, agent, attempts, uncounted_attempts, done, verified, failed, cost });
 record!(RunRates { done, counted = "attempts", cost });
@@ -147,7 +151,7 @@ record!(SpentOnTask { usd, time, estimated });
 
 /// From the columns `cost_usd`, `cost_unknown` and `cost_estimated`, a number of attempts.
 impl FromRow for Cost {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> ReadResult<Self> {
         let cost = Self::new(row.get("cost_usd")?, row.get("cost_unknown")?);
         Ok(cost.estimated(row.get("cost_estimated")?))
     }
@@ -163,7 +167,7 @@ impl Store {
                     id: run.id, number, started_at: run.started_at, settings: run.settings, host: run.owner.host,
                     pid: run.owner.pid, pid_started: run.owner.pid_started, output: run.output,
                     expires_at: run.expires_at, defaults_revision: run.defaults_revision,
-                    jobs: run.jobs, branch: run.branch,
+                    jobs: run.jobs, branch: run.branch, sandbox: Json(&run.sandbox),
                 },
             )?;
             // An old file may hold parents whose children are done.
@@ -219,9 +223,9 @@ impl Store {
     /// What each agent did in each run.
     pub fn agent_tallies(&self) -> Result<Vec<AgentTally>> {
         let sql = format!(
-            "SELECT o.run_id, o.agent, sum(o.counted) AS attempts, sum(NOT o.counted) AS uncounted_attempts,
+            "SELECT o.run_id, o.agent, sum(o.counted) AS attempts, sum(o.counted = 0) AS uncounted_attempts,
                  sum(o.outcome = 'done') AS done, sum({VERIFIED}) AS verified,
-                 sum(o.counted AND o.outcome <> 'done') AS failed,
+                 sum(o.counted = 1 AND o.outcome <> 'done') AS failed,
                  coalesce(sum(o.cost_usd), 0) AS cost_usd,
                  sum({COST_UNKNOWN}) AS cost_unknown,
                  coalesce(max(o.cost_estimated), 0) AS cost_estimated
@@ -242,7 +246,7 @@ impl Store {
     /// Asks a run to do something. `false` if it has ended, or was asked to stop and is now asked for less.
     pub fn ask_run(&mut self, run: &RunId, request: RunRequest) -> Result<bool> {
         let sql = "UPDATE runs SET request = :request WHERE id = :run AND ended_at IS NULL
-             AND (request IS NOT 'stop' OR :request = 'stop')";
+             AND (request IS DISTINCT FROM 'stop' OR :request = 'stop')";
         let values = bind! { run, request };
         Ok(self.changed(Durability::Process, sql, values)? > 0)
     }
@@ -266,7 +270,7 @@ impl Store {
 
     /// Whether the signal that ends a run comes from `ralph stop`.
     pub fn stop_was_sent(&self, run: &RunId) -> Result<bool> {
-        self.has("SELECT 1 FROM runs WHERE id = ?1 AND stop_sent", [run])
+        self.has("SELECT 1 FROM runs WHERE id = ?1 AND stop_sent = 1", [run])
     }
 
     /// The limit an agent met last, which may be over.
@@ -300,7 +304,7 @@ impl Store {
     }
 
     pub fn forget_limits(&mut self, agent: Option<&str>) -> Result<()> {
-        let sql = "DELETE FROM agent_limits WHERE ?1 IS NULL OR agent = ?1";
+        let sql = "DELETE FROM agent_limits WHERE CAST(?1 AS TEXT) IS NULL OR agent = ?1";
         self.change(Durability::Process, sql, [agent])
     }
 
@@ -314,7 +318,7 @@ impl Store {
         // The time of a review is part of its attempt's.
         let sql = "SELECT sum(cost_usd) AS usd, sum(duration_ms) AS time, max(cost_estimated) AS estimated
              FROM (SELECT task_id, cost_usd, duration_ms, cost_estimated FROM iteration_outcomes
-                 UNION ALL SELECT task_id, cost_usd, 0, cost_estimated FROM side_sessions)
+                 UNION ALL SELECT task_id, cost_usd, 0, cost_estimated FROM side_sessions) AS spent
              WHERE task_id = ?1";
         self.one(sql, [task])
     }
@@ -324,8 +328,8 @@ impl Store {
 pub(super) fn spend(tx: &Connection, at: Timestamp, cost: AttemptCost) -> Result<()> {
     tx.change(
         "INSERT INTO spending (day, cost_usd, cost_estimated) VALUES (:day, :usd, :estimated)
-         ON CONFLICT (day) DO UPDATE SET cost_usd = cost_usd + excluded.cost_usd,
-             cost_estimated = cost_estimated + excluded.cost_estimated",
+         ON CONFLICT (day) DO UPDATE SET cost_usd = spending.cost_usd + excluded.cost_usd,
+             cost_estimated = spending.cost_estimated + excluded.cost_estimated",
         bind! { day: day(at), usd: cost.usd, estimated: cost.estimated },
     )
 }

@@ -53,8 +53,7 @@ impl Store {
     pub fn begin_side_session(&mut self, session: &SideSession, owner: &Owner) -> Result<i64> {
         self.write(Durability::Process, |tx| {
             let Owner { host, pid, pid_started } = owner;
-            tx.insert_record("side_sessions", session, bind! { host, pid, pid_started })?;
-            Ok(tx.last_insert_rowid())
+            tx.insert_numbered_record("side_sessions", "id", session, bind! { host, pid, pid_started })
         })
     }
 
@@ -88,6 +87,9 @@ impl Store {
 
     /// All of them, oldest first; those of one task where it is given.
     pub fn side_sessions(&self, task: Option<&TaskId>) -> Result<Vec<SideSession>> {
-        self.all("SELECT * FROM side_sessions WHERE ?1 IS NULL OR task_id = ?1 ORDER BY id", [task])
+        self.all(
+            "SELECT * FROM side_sessions WHERE CAST(?1 AS TEXT) IS NULL OR task_id = ?1 ORDER BY id",
+            [task],
+        )
     }
 }

@@ -1,17 +1,19 @@
 //! How statements are run, and how rows become records and records rows.
 //!
 //! [`record!`] lists the columns of a record once, for reading and writing. Values are bound by name; a statement with a
-//! single value may call it `?1`. Whatever another program or another Ralph may have written, reading it never panics.
+//! single value may call it `?1`. The types of values are those of rusqlite, whatever the engine. Whatever another program or another Ralph may have written, reading it never panics.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 
-use rusqlite::types::{FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Params, params_from_iter};
+use rusqlite::OptionalExtension;
+use rusqlite::types::FromSqlError;
+pub(super) use rusqlite::types::{FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde::Serialize;
 use serde::de::value::{Error as NotRead, SeqDeserializer};
 use serde::de::{Deserialize, DeserializeOwned};
 
+pub(super) use super::connection::{Connection, Params};
 use super::{
     ActionKind, ConflictKind, NoteState, Purpose, Result, RunRequest, SessionKind, Stage, StoreError,
 };
@@ -22,7 +24,11 @@ use crate::model::{
     MarkSource, Outcome, Phase, RunId, Source, Status, TaskId, Timestamp, Token, Verification,
 };
 use crate::recovery::FinalState;
+use crate::sandbox::{Enforced, SandboxRecord};
 use crate::text;
+
+/// What reading a row gives.
+pub(super) type ReadResult<T> = rusqlite::Result<T>;
 
 /// Values with their names, as [`bind!`] makes them.
 pub(super) type Values<'v> = &'v [(&'v str, &'v dyn ToSql)];
@@ -30,7 +36,7 @@ pub(super) type Values<'v> = &'v [(&'v str, &'v dyn ToSql)];
 /// Values for a statement, which calls them `:name`, or for the columns of a row. `bind! { id }` is `bind! { id: id }`.
 macro_rules! bind {
     ($($name:ident $(: $value:expr)?),* $(,)?) => {
-        &[$((concat!(":", stringify!($name)), &bind!(@value $name $($value)?) as &dyn rusqlite::ToSql)),*]
+        &[$((concat!(":", stringify!($name)), &bind!(@value $name $($value)?) as &dyn $crate::store::sql::ToSql)),*]
             as $crate::store::sql::Values<'_>
     };
     (@value $name:ident) => { $name };
@@ -55,22 +61,44 @@ pub(super) trait Statements {
 
     fn all<T: FromRow, C: FromIterator<T>>(&self, sql: &str, params: impl Params) -> Result<C> {
         let names = OnceCell::new();
-        let read = || -> rusqlite::Result<C> {
-            let mut statement = self.connection().prepare_cached(sql)?;
-            let rows =
-                statement.query_map(params, |row| T::from_row(&Row { row, names: &names, next: 0 }))?;
-            rows.collect()
-        };
-        read().map_err(|error| self.explain(error))
+        match self.connection() {
+            Connection::Sqlite(conn) => {
+                let read = || -> ReadResult<C> {
+                    let mut statement = conn.prepare_cached(sql)?;
+                    let rows =
+                        statement.query_map(params, |row| Row::first(Cells::Sqlite(row), &names).read())?;
+                    rows.collect()
+                };
+                read().map_err(|error| self.explain(error))
+            }
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => {
+                let rows = session.query(sql, &params.values())?;
+                let read = rows.iter().map(|row| Row::first(Cells::Postgres(row), &names).read());
+                read.collect::<ReadResult<C>>().map_err(|error| self.explain(error))
+            }
+        }
     }
 
     fn first<T: FromRow>(&self, sql: &str, params: impl Params) -> Result<Option<T>> {
         let names = OnceCell::new();
-        let read = || {
-            let mut statement = self.connection().prepare_cached(sql)?;
-            statement.query_row(params, |row| T::from_row(&Row { row, names: &names, next: 0 })).optional()
-        };
-        read().map_err(|error| self.explain(error))
+        match self.connection() {
+            Connection::Sqlite(conn) => {
+                let read = || {
+                    let mut statement = conn.prepare_cached(sql)?;
+                    let row =
+                        statement.query_row(params, |row| Row::first(Cells::Sqlite(row), &names).read());
+                    row.optional()
+                };
+                read().map_err(|error| self.explain(error))
+            }
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => {
+                let rows = session.query(sql, &params.values())?;
+                let read = rows.first().map(|row| Row::first(Cells::Postgres(row), &names).read());
+                read.transpose().map_err(|error| self.explain(error))
+            }
+        }
     }
 
     /// The first row, which must exist.
@@ -80,8 +108,14 @@ pub(super) trait Statements {
     }
 
     fn has(&self, sql: &str, params: impl Params) -> Result<bool> {
-        let found = self.connection().prepare_cached(sql).and_then(|mut statement| statement.exists(params));
-        found.map_err(|error| self.explain(error))
+        match self.connection() {
+            Connection::Sqlite(conn) => {
+                let found = conn.prepare_cached(sql).and_then(|mut statement| statement.exists(params));
+                found.map_err(|error| self.explain(error))
+            }
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => Ok(!session.query(sql, &params.values())?.is_empty()),
+        }
     }
 }
 
@@ -95,7 +129,11 @@ impl Statements for Connection {
 pub(super) trait Changes: Statements {
     /// Returns how many rows were changed.
     fn changed(&self, sql: &str, params: impl Params) -> Result<usize> {
-        Ok(self.connection().prepare_cached(sql)?.execute(params)?)
+        match self.connection() {
+            Connection::Sqlite(conn) => Ok(conn.prepare_cached(sql)?.execute(params)?),
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => session.execute(sql, &params.values()),
+        }
     }
 
     fn change(&self, sql: &str, params: impl Params) -> Result<()> {
@@ -112,10 +150,24 @@ pub(super) trait Changes: Statements {
     }
 
     fn insert_or(&self, table: &str, values: Values<'_>, on_conflict: &str) -> Result<()> {
-        let names: Vec<&str> = values.iter().map(|(name, _)| column(name)).collect();
-        let (names, marks) = (names.join(", "), vec!["?"; values.len()].join(", "));
-        let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks}){on_conflict}");
-        self.change(&sql, params_from_iter(values.iter().map(|(_, value)| value)))
+        let (sql, values) = inserting(table, values, on_conflict);
+        self.change(&sql, values.as_slice())
+    }
+
+    /// Inserts a row into a table that numbers its rows; returns the number, the value of that column.
+    fn insert_numbered(&self, table: &str, number: &str, values: Values<'_>) -> Result<i64> {
+        let (sql, values) = inserting(table, values, &format!(" RETURNING {number}"));
+        self.one(&sql, values.as_slice())
+    }
+
+    fn insert_numbered_record(
+        &self,
+        table: &str,
+        number: &str,
+        record: &impl ToRow,
+        more: Values<'_>,
+    ) -> Result<i64> {
+        self.insert_numbered(table, number, &joined(&record.columns(), more))
     }
 
     /// Inserts a record, and further values into the same row.
@@ -126,7 +178,8 @@ pub(super) trait Changes: Statements {
     /// Inserts a row, or replaces these values in the one with the same `key` columns.
     fn upsert(&self, table: &str, key: &[&str], values: Values<'_>) -> Result<()> {
         let replaced = values.iter().map(|(name, _)| column(name)).filter(|name| !key.contains(name));
-        let replaced: Vec<String> = replaced.map(|name| format!("{name} = excluded.{name}")).collect();
+        let replaced: Vec<String> =
+            replaced.map(|name| format!("\"{name}\" = excluded.\"{name}\"")).collect();
         let (key, replaced) = (key.join(", "), replaced.join(", "));
         self.insert_or(table, values, &format!(" ON CONFLICT ({key}) DO UPDATE SET {replaced}"))
     }
@@ -141,11 +194,20 @@ pub(super) trait Changes: Statements {
         let set: Vec<String> = columns.iter().map(|(name, _)| format!("{name} = ?")).collect();
         let wanted: Vec<String> = key.iter().map(|(name, _)| format!("{} = ?", column(name))).collect();
         let sql = format!("UPDATE {table} SET {} WHERE {}", set.join(", "), wanted.join(" AND "));
-        self.changed(&sql, params_from_iter(joined(&columns, key).iter().map(|(_, value)| value)))
+        let values: Vec<&dyn ToSql> = joined(&columns, key).iter().map(|(_, value)| *value).collect();
+        self.changed(&sql, values.as_slice())
     }
 }
 
 impl Changes for Connection {}
+
+/// Names are quoted, because a column may be called like a word of SQL.
+fn inserting<'v>(table: &str, values: Values<'v>, more: &str) -> (String, Vec<&'v dyn ToSql>) {
+    let names: Vec<String> = values.iter().map(|(name, _)| format!("\"{}\"", column(name))).collect();
+    let (names, marks) = (names.join(", "), vec!["?"; values.len()].join(", "));
+    let values = values.iter().map(|(_, value)| *value).collect();
+    (format!("INSERT INTO {table} ({names}) VALUES ({marks}){more}"), values)
+}
 
 /// Conditions whose value is given, each with a mark for it, and those values. Conditions that nobody asked for are left
 /// out, so that the indexes of the others are used.
@@ -168,25 +230,74 @@ fn joined<'v>(
     columns.chain(more.iter().copied()).collect()
 }
 
+/// The values of a row, as its engine gives them.
+#[derive(Clone, Copy)]
+enum Cells<'r> {
+    Sqlite(&'r rusqlite::Row<'r>),
+    #[cfg(feature = "postgres")]
+    Postgres(&'r super::postgres::Row),
+}
+
+impl<'r> Cells<'r> {
+    fn names(self) -> Vec<String> {
+        match self {
+            Self::Sqlite(row) => row.as_ref().column_names().map(str::to_owned).collect(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(row) => row.columns().iter().map(|column| column.name().to_owned()).collect(),
+        }
+    }
+
+    fn get(self, index: usize) -> ReadResult<ValueRef<'r>> {
+        match self {
+            Self::Sqlite(row) => row.get_ref(index),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(row) => super::postgres::value(row, index),
+        }
+    }
+}
+
 /// A row whose columns are read by name.
 pub(super) struct Row<'r> {
-    row: &'r rusqlite::Row<'r>,
+    cells: Cells<'r>,
     /// Asked for once per statement, because asking SQLite for names takes longer than reading a value.
     names: &'r OnceCell<Vec<String>>,
     /// The column that a value without a name is read from.
     next: usize,
+    /// The column that is probably read next: most come in the order in which they are asked for.
+    probable: Cell<usize>,
 }
 
-impl Row<'_> {
-    pub fn get<T: Column>(&self, name: &str) -> rusqlite::Result<T> {
-        let statement = self.row.as_ref();
-        let names = self.names.get_or_init(|| statement.column_names().map(str::to_owned).collect());
-        let index = names.iter().position(|one| one == name);
-        self.column(index.ok_or_else(|| rusqlite::Error::InvalidColumnName(name.to_owned()))?)
+impl<'r> Row<'r> {
+    fn first(cells: Cells<'r>, names: &'r OnceCell<Vec<String>>) -> Self {
+        Self { cells, names, next: 0, probable: Cell::new(0) }
     }
 
-    fn column<T: Column>(&self, index: usize) -> rusqlite::Result<T> {
-        let value = self.row.get_ref(index)?;
+    /// The same, for a value without a name so many columns further on.
+    fn from(&self, columns: usize) -> Self {
+        Self { next: self.next + columns, probable: Cell::new(0), ..*self }
+    }
+
+    fn read<T: FromRow>(&self) -> ReadResult<T> {
+        T::from_row(self)
+    }
+
+    /// Every column, in order.
+    pub fn all<T: Column>(&self) -> ReadResult<Vec<T>> {
+        let names = self.names.get_or_init(|| self.cells.names());
+        (0..names.len()).map(|index| self.column(index)).collect()
+    }
+
+    pub fn get<T: Column>(&self, name: &str) -> ReadResult<T> {
+        let names = self.names.get_or_init(|| self.cells.names());
+        let probable = Some(self.probable.get()).filter(|at| names.get(*at).is_some_and(|one| one == name));
+        let index = probable.or_else(|| names.iter().position(|one| one == name));
+        let index = index.ok_or_else(|| rusqlite::Error::InvalidColumnName(name.to_owned()))?;
+        self.probable.set(index + 1);
+        self.column(index)
+    }
+
+    fn column<T: Column>(&self, index: usize) -> ReadResult<T> {
+        let value = self.cells.get(index)?;
         T::read(value).map_err(|error| {
             rusqlite::Error::FromSqlConversionFailure(index, value.data_type(), Box::new(error))
         })
@@ -195,32 +306,32 @@ impl Row<'_> {
 
 pub(super) trait FromRow: Sized {
     /// Reads a record by the names of its columns, a value from the next column, and a tuple of these one after another.
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self>;
+    fn from_row(row: &Row<'_>) -> ReadResult<Self>;
 
     /// Reads a field of a record: a value from the column of that name, a record within it from the same row.
-    fn from_field(row: &Row<'_>, _name: &str) -> rusqlite::Result<Self> {
+    fn from_field(row: &Row<'_>, _name: &str) -> ReadResult<Self> {
         Self::from_row(row)
     }
 }
 
 impl<T: Column> FromRow for T {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> ReadResult<Self> {
         row.column(row.next)
     }
 
-    fn from_field(row: &Row<'_>, name: &str) -> rusqlite::Result<Self> {
+    fn from_field(row: &Row<'_>, name: &str) -> ReadResult<Self> {
         row.get(name)
     }
 }
 
 impl<A: FromRow, B: FromRow> FromRow for (A, B) {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok((A::from_row(row)?, B::from_row(&Row { next: row.next + 1, ..*row })?))
+    fn from_row(row: &Row<'_>) -> ReadResult<Self> {
+        Ok((A::from_row(row)?, B::from_row(&row.from(1))?))
     }
 }
 
 impl<A: FromRow, B: FromRow, C: FromRow> FromRow for (A, B, C) {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> ReadResult<Self> {
         let (a, (b, c)) = FromRow::from_row(row)?;
         Ok((a, b, c))
     }
@@ -236,7 +347,7 @@ pub(super) trait ToRow {
 macro_rules! record {
     ($type:ty { $($field:ident $(= $column:literal)? $(via $read:ident)?),* $(,)? }) => {
         impl $crate::store::sql::FromRow for $type {
-            fn from_row(row: &$crate::store::sql::Row<'_>) -> rusqlite::Result<Self> {
+            fn from_row(row: &$crate::store::sql::Row<'_>) -> $crate::store::sql::ReadResult<Self> {
                 Ok(Self { $($field: record!(@read row, record!(@name $field $($column)?) $(, $read)?),)* })
             }
         }
@@ -248,7 +359,7 @@ macro_rules! record {
     };
     (writes $type:ty { $($field:ident $(= $column:literal)?),* $(,)? }) => {
         impl $crate::store::sql::ToRow for $type {
-            fn columns(&self) -> Vec<(&'static str, rusqlite::types::ToSqlOutput<'_>)> {
+            fn columns(&self) -> Vec<(&'static str, $crate::store::sql::ToSqlOutput<'_>)> {
                 use $crate::store::sql::Column;
                 vec![$((record!(@name $field $($column)?), Column::write(&self.$field)),)*]
             }
@@ -265,7 +376,7 @@ pub(super) use record;
 record!(TaskRef { task_id = "id", key, spec, name, title via line });
 
 /// A text that is shown on terminals in one line.
-pub(super) fn line(row: &Row<'_>, name: &str) -> rusqlite::Result<String> {
+pub(super) fn line(row: &Row<'_>, name: &str) -> ReadResult<String> {
     Ok(text::plain_line(&row.get::<String>(name)?, usize::MAX))
 }
 
@@ -392,7 +503,7 @@ impl Column for Phase {
 }
 
 impl ToSql for Phase {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+    fn to_sql(&self) -> ReadResult<ToSqlOutput<'_>> {
         Ok(self.write())
     }
 }
@@ -412,7 +523,7 @@ macro_rules! text_columns {
         }
 
         impl ToSql for $type {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+            fn to_sql(&self) -> ReadResult<ToSqlOutput<'_>> {
                 Ok(self.write())
             }
         }
@@ -464,12 +575,12 @@ macro_rules! json_columns {
     )*};
 }
 
-json_columns!(Verification, BaselineRun);
+json_columns!(Verification, BaselineRun, Enforced, SandboxRecord);
 
 pub(super) struct Json<T>(pub T);
 
 impl<T: Serialize> ToSql for Json<T> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+    fn to_sql(&self) -> ReadResult<ToSqlOutput<'_>> {
         let json = serde_json::to_string(&self.0);
         let json = json.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         Ok(json.into())

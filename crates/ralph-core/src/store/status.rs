@@ -2,10 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use rusqlite::Connection;
-
 use super::plan;
-use super::sql::{Changes, Json, Statements, bind};
+use super::sql::{Changes, Connection, Json, Statements, bind};
 use super::{Result, StoreError};
 use crate::model::{DoneBy, Level, Status, TaskId, Timestamp, Verification};
 use crate::plan::graph::cycles;
@@ -64,16 +62,17 @@ pub(super) fn set_done(
 fn verify_parent(conn: &Connection, id: &TaskId) -> Result<bool> {
     let changed = conn.changed(
         "WITH weakest (level, already_green) AS (
-             SELECT CASE WHEN count(level) < count(*) THEN NULL WHEN total(level = 'review') THEN 'review'
-                     WHEN total(level = 'project') THEN 'project' ELSE max(level) END,
+             SELECT CASE WHEN count(level) < count(*) THEN NULL WHEN total(level = 'review') > 0 THEN 'review'
+                     WHEN total(level = 'project') > 0 THEN 'project' ELSE max(level) END,
                  coalesce(max(already_green), 0)
              FROM tasks WHERE parent_id = ?1 AND status = 'done'),
          parent (level, verified, already_green) AS (
-             SELECT level, level IN ('gate', 'project'), already_green AND level IN ('gate', 'project') FROM weakest)
-         UPDATE tasks SET (level, verified, already_green) =
-             (SELECT level, coalesce(verified, 0), coalesce(already_green, 0) FROM parent)
-         WHERE id = ?1 AND done_by = 'children' AND (level, verified, already_green) IS NOT
-             (SELECT level, coalesce(verified, 0), coalesce(already_green, 0) FROM parent)",
+             SELECT level, CASE WHEN level IN ('gate', 'project') THEN 1 ELSE 0 END,
+                 CASE WHEN level IN ('gate', 'project') THEN already_green ELSE 0 END FROM weakest)
+         UPDATE tasks SET (level, verified, already_green) = (SELECT level, verified, already_green FROM parent)
+         WHERE id = ?1 AND done_by = 'children' AND EXISTS (SELECT 1 FROM parent p
+             WHERE p.level IS DISTINCT FROM tasks.level OR p.verified <> tasks.verified
+                 OR p.already_green <> tasks.already_green)",
         [id],
     )?;
     Ok(changed > 0)
@@ -112,7 +111,7 @@ const BELOW: &str = "WITH RECURSIVE below (id) AS (
 
 /// Adds to the count of failed ancestors of everything below a task.
 pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Result<()> {
-    let sql = "UPDATE tasks SET failed_ancestors = failed_ancestors + :by WHERE id IN below";
+    let sql = "UPDATE tasks SET failed_ancestors = failed_ancestors + :by WHERE id IN (SELECT id FROM below)";
     conn.change(&format!("{BELOW}{sql}"), bind! { id, by })
 }
 
@@ -120,7 +119,7 @@ pub(super) fn shift_failed_below(conn: &Connection, id: &TaskId, by: i64) -> Res
 pub(super) fn count_failed_ancestors(conn: &Connection, tasks: &[TaskId]) -> Result<()> {
     conn.change(
         "WITH RECURSIVE family (id) AS (
-             SELECT value FROM json_each(?1)
+             SELECT id FROM tasks WHERE id IN (SELECT value FROM json_each(?1))
              UNION SELECT t.id FROM tasks t JOIN family f ON t.parent_id = f.id),
          above (id, ancestor) AS (
              SELECT t.id, t.parent_id FROM family f CROSS JOIN tasks t ON t.id = f.id
@@ -130,13 +129,13 @@ pub(super) fn count_failed_ancestors(conn: &Connection, tasks: &[TaskId]) -> Res
              SELECT a.id, total(p.status = 'failed') FROM above a LEFT JOIN tasks p ON p.id = a.ancestor
              GROUP BY a.id)
          UPDATE tasks SET failed_ancestors = coalesce((SELECT n FROM counted c WHERE c.id = tasks.id), 0)
-         WHERE id IN family",
+         WHERE id IN (SELECT id FROM family)",
         [Json(tasks)],
     )
 }
 
 pub(super) fn below(conn: &Connection, id: &TaskId) -> Result<Vec<(TaskId, Status)>> {
-    let sql = "SELECT id, status FROM tasks WHERE id IN below ORDER BY position";
+    let sql = "SELECT id, status FROM tasks WHERE id IN (SELECT id FROM below) ORDER BY position";
     conn.all(&format!("{BELOW}{sql}"), bind! { id })
 }
 
@@ -151,12 +150,12 @@ pub(super) fn reopen_ancestors(conn: &Connection, tasks: &[TaskId], now: Timesta
     if tasks.is_empty() {
         return Ok(());
     }
-    let sql = "SELECT id FROM tasks WHERE id IN above AND status IN ('done', 'skipped')";
+    let sql = "SELECT id FROM tasks WHERE id IN (SELECT id FROM above) AND status IN ('done', 'skipped')";
     let finished: Vec<TaskId> = conn.all(&format!("{ABOVE}{sql}"), [Json(tasks)])?;
     for id in finished {
         set(conn, &id, Status::Pending, None, now)?;
     }
-    let sql = "UPDATE tasks SET own_work = 0 WHERE own_work = 1 AND id IN above";
+    let sql = "UPDATE tasks SET own_work = 0 WHERE own_work = 1 AND id IN (SELECT id FROM above)";
     conn.change(&format!("{ABOVE}{sql}"), [Json(tasks)])
 }
 

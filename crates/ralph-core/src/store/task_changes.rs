@@ -1,12 +1,13 @@
 //! The steps that changes of the plan are made of; each runs inside a transaction.
 
-use rusqlite::Connection;
-
 use super::plan::known;
 use super::sources::KeySpace;
-use super::sql::{Changes, Statements, bind, record};
+use super::sql::{Changes, Connection, Statements, bind, record};
 use super::{Random, Result, StoreError, breaker, claims, fixes, status};
 use crate::model::{DoneBy, Key, NewTask, Status, Task, TaskEdit, TaskId, Timestamp, Verification};
+
+/// Why a task was skipped whose parent a person finished.
+pub(super) const PARENT_DONE: &str = "its parent was marked done";
 
 record!(writes NewTask {
     title, description, key, phase, verify, files, protect, may_change, priority, model, done_when, commit = "commit_message",
@@ -138,7 +139,7 @@ pub(super) fn rewrite(tx: &Connection, id: &TaskId, task: &NewTask, now: Timesta
     // Only the gate that passed can vouch for the task, not the one that replaces it.
     let verify = &task.verify;
     let replaced = "UPDATE tasks SET verified = 0, already_green = 0, level = NULL, verification = NULL
-         WHERE id = :id AND verified AND verify IS NOT :verify";
+         WHERE id = :id AND verified = 1 AND verify IS DISTINCT FROM :verify";
     if tx.changed(replaced, bind! { id, verify })? > 0 {
         status::verify_above(tx, id)?;
     }
@@ -185,8 +186,9 @@ pub(super) fn set_parent(tx: &Connection, id: &TaskId, parent: Option<&TaskId>) 
 /// How many tasks from this one upwards are failed.
 fn failed_from(conn: &Connection, id: Option<&TaskId>) -> Result<i64> {
     let Some(id) = id else { return Ok(0) };
-    let failed =
-        conn.first("SELECT failed_ancestors + (status = 'failed') FROM tasks WHERE id = ?1", [id])?;
+    let sql =
+        "SELECT failed_ancestors + CASE WHEN status = 'failed' THEN 1 ELSE 0 END FROM tasks WHERE id = ?1";
+    let failed = conn.first(sql, [id])?;
     failed.ok_or_else(|| StoreError::UnknownTask(id.to_string()))
 }
 
@@ -203,7 +205,7 @@ pub(super) fn finish(
         return Ok(());
     }
     let id = &task.id;
-    skip(tx, id, Some("its parent was marked done"), now)?;
+    skip(tx, id, Some(PARENT_DONE), now)?;
     status::set_done(tx, id, by, verification, now)?;
     breaker::leave(tx, id)?;
     fixes::skip_needless(tx, id, now)
@@ -297,17 +299,24 @@ pub(super) fn set_position(tx: &Connection, id: &TaskId, position: f64) -> Resul
 /// A position between a task's last descendant and what follows it. In a file, keys tell who is below whom, also among
 /// the author's own tasks.
 pub(super) fn position_after(tx: &Connection, id: &TaskId) -> Result<f64> {
-    let last = tx.one(
+    // PostgreSQL allows one reference to what was found before; SQLite is quicker with two.
+    let below = tx.either(
+        "SELECT f.task_id FROM fixes f JOIN family y ON f.original_id = y.id
+             UNION SELECT t.id FROM tasks t JOIN family y ON t.parent_id = y.id",
+        "SELECT below.id FROM family y JOIN (
+                 SELECT parent_id AS above, id FROM tasks UNION ALL SELECT original_id, task_id FROM fixes
+             ) below ON below.above = y.id",
+    );
+    let sql = format!(
         "WITH RECURSIVE family (id) AS (
-             SELECT ?1
+             SELECT id FROM tasks WHERE id = ?1
              UNION SELECT b.task_id FROM task_sources s JOIN task_sources b
                  ON b.source_id = s.source_id AND b.name > s.name || '.' AND b.name < s.name || '/'
                  WHERE s.task_id = ?1
-             UNION SELECT f.task_id FROM fixes f JOIN family y ON f.original_id = y.id
-             UNION SELECT t.id FROM tasks t JOIN family y ON t.parent_id = y.id)
-         SELECT max(position) FROM tasks WHERE id IN family",
-        [id],
-    )?;
+             UNION {below})
+         SELECT max(position) FROM tasks WHERE id IN (SELECT id FROM family)"
+    );
+    let last = tx.one(&sql, [id])?;
     next_position(tx, last)
 }
 

@@ -9,11 +9,10 @@ pub(super) mod rows;
 use std::collections::BTreeMap;
 
 use rows::{CONTENT, Change, Column, Columns, TABLES, Table, USERS_MODEL, start, stop, value_of};
-use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::sql::{Changes, Json, Row, Statements, bind, record};
+use super::sql::{Changes, Connection, Json, ReadResult, Row, Statements, bind, record};
 use super::{Durability, Result, Store, StoreError, claims, notes, sources, status, task_changes};
 use crate::event::TaskRef;
 use crate::model::{Status, TaskId, Timestamp, names};
@@ -67,10 +66,11 @@ pub struct FieldChange {
 record!(PlanAction { id, at, action, tasks, fields = "changes" via fields, note = "changes" via note });
 
 /// An action, without the rows it changed where they need not be told.
-const ACTION: &str = "SELECT id, at, action, tasks, iif(action IN ('edit', 'note'), changes, '[]') AS changes
+const ACTION: &str =
+    "SELECT id, at, action, tasks, CASE WHEN action IN ('edit', 'note') THEN changes ELSE '[]' END AS changes
      FROM plan_actions";
 
-fn fields(row: &Row<'_>, name: &str) -> rusqlite::Result<Vec<FieldChange>> {
+fn fields(row: &Row<'_>, name: &str) -> ReadResult<Vec<FieldChange>> {
     let changes: Vec<Change> = row.get(name)?;
     let edited = changes.iter().filter(|change| change.before.is_some() && change.after.is_some());
     let told = edited.flat_map(|change| {
@@ -95,7 +95,7 @@ fn fields(row: &Row<'_>, name: &str) -> rusqlite::Result<Vec<FieldChange>> {
     Ok(told)
 }
 
-fn note(row: &Row<'_>, name: &str) -> rusqlite::Result<Option<String>> {
+fn note(row: &Row<'_>, name: &str) -> ReadResult<Option<String>> {
     let changes: Vec<Change> = row.get(name)?;
     Ok(changes
         .iter()
@@ -165,7 +165,7 @@ impl Store {
             let mut changes: Vec<Change> =
                 tx.one("SELECT changes FROM plan_actions WHERE id = ?1", [action.id])?;
             // Rows are put back in whatever order.
-            tx.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+            tx.execute_batch(tx.either("PRAGMA defer_foreign_keys = ON", "SET CONSTRAINTS ALL DEFERRED"))?;
             refuse_attempted(tx, &attempts)?;
             if action.action == ActionKind::Edit {
                 forget_side_effects(tx, &mut changes)?;
@@ -266,8 +266,7 @@ fn is_same(tx: &Connection, table: &Table, columns: &Columns, change: &Change) -
             let names = change.columns();
             let strict =
                 columns.named(&names).filter(|column| !table.may_differ.contains(&column.name.as_str()));
-            let equal =
-                strict.map(|column| format!(" AND {} IS {}", column.name, column.stored_in(":after")));
+            let equal = strict.map(|column| format!(" AND {}", column.is(&column.stored_in(":after"))));
             let equal: String = equal.collect();
             tx.has(
                 &format!("SELECT 1 FROM {} WHERE {}{equal}", table.name, columns.has_key()),
@@ -335,22 +334,17 @@ fn insert(tx: &Connection, table: &Table, columns: &Columns, change: &Change) ->
     let sql = format!("INSERT INTO {} ({}) SELECT {}", table.name, names.join(", "), values.join(", "));
     let before = change.before.clone().unwrap_or_default();
     let before = if table.name == "tasks" { with_free_position(tx, &before)? } else { before };
-    tx.change(&sql, bind! { before }).or_else(|error| cannot_put_back(error, change))?;
-    match change.task().filter(|_| is_doc) {
-        Some(id) => {
-            let doc = tx.last_insert_rowid();
-            tx.change("UPDATE strategy_metrics SET doc = :doc WHERE task_id = :id", bind! { doc, id })
-        }
-        None => Ok(()),
-    }
+    let Some(id) = change.task().filter(|_| is_doc) else {
+        return tx.change(&sql, bind! { before }).or_else(|error| cannot_put_back(error, change));
+    };
+    let doc: i64 = tx.one(&format!("{sql} RETURNING doc"), bind! { before })?;
+    tx.change("UPDATE strategy_metrics SET doc = :doc WHERE task_id = :id", bind! { doc, id })
 }
 
 /// What was added since may have the key or the place that a row had.
 fn cannot_put_back(error: StoreError, change: &Change) -> Result<()> {
-    match &error {
-        StoreError::Engine { source, .. }
-            if source.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {}
-        _ => return Err(error),
+    if !error.is_conflict() {
+        return Err(error);
     }
     let keyed = change.field("key").filter(|_| change.columns().iter().any(|column| column == "key"));
     cannot(match keyed {
@@ -364,13 +358,13 @@ fn cannot_put_back(error: StoreError, change: &Change) -> Result<()> {
 
 /// A task that was added since may stand where the deleted one stood.
 fn with_free_position(tx: &Connection, before: &str) -> Result<String> {
-    let taken = "SELECT 1 FROM tasks WHERE position = json_extract(?1, '$.position')";
-    if !tx.has(taken, [before])? {
+    let mut image: Map<String, Value> = serde_json::from_str(before).unwrap_or_default();
+    let at = image.get("position").and_then(Value::as_f64).unwrap_or_default();
+    if !tx.has("SELECT 1 FROM tasks WHERE position = ?1", [at])? {
         return Ok(before.to_owned());
     }
-    let at: f64 = tx.one("SELECT json_extract(?1, '$.position')", [before])?;
-    let free = task_changes::next_position(tx, at)?;
-    tx.one("SELECT json_set(:before, '$.position', :free)", bind! { before, free })
+    image.insert("position".to_owned(), task_changes::next_position(tx, at)?.into());
+    Ok(Value::Object(image).to_string())
 }
 
 /// What the store keeps by itself: failed ancestors, what parents rest on, which keys are shown with their spec.

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::claims::refuse_moved;
+use super::connection::Writes;
 use super::sql::{Changes, Json, Statements, bind, record};
 use super::{Durability, Owner, Result, Store};
 use crate::model::{RunId, TaskId, Timestamp, Token, names};
@@ -147,7 +148,8 @@ impl Store {
     /// Remembers what an attempt is at.
     pub fn set_stage(&mut self, task: &TaskId, token: &Token, stage: Stage) -> Result<()> {
         let sql = "UPDATE claims SET stage = :stage WHERE task_id = :task AND token = :token";
-        self.change(Durability::Process, sql, bind! { task, token, stage })
+        let values = bind! { task, token, stage };
+        self.write_rows(Writes::Claims, Durability::Process, |tx| tx.change(sql, values))
     }
 
     /// Reserves what an attempt may cost, in one transaction with a look at what others reserved. `decide` gives none where
@@ -157,7 +159,7 @@ impl Store {
         task: &TaskId,
         token: &Token,
         run: &RunId,
-        decide: impl FnOnce(&Reserved) -> Option<f64>,
+        mut decide: impl FnMut(&Reserved) -> Option<f64>,
     ) -> Result<Option<f64>> {
         self.write(Durability::Process, |tx| {
             refuse_moved(tx, task, token)?;
@@ -170,6 +172,15 @@ impl Store {
             tx.change("UPDATE claims SET reserved_usd = :usd WHERE task_id = :task", bind! { usd, task })?;
             Ok(Some(usd))
         })
+    }
+
+    /// What an attempt lately cost on average, in any run; 0 where nobody knows.
+    pub fn usual_cost(&self) -> Result<f64> {
+        self.one(
+            "SELECT coalesce(avg(cost_usd), 0.0) FROM (SELECT cost_usd FROM iteration_outcomes
+                 WHERE counted = 1 AND cost_usd IS NOT NULL ORDER BY started_at DESC LIMIT 20) AS latest",
+            [],
+        )
     }
 
     pub fn add_conflict(&mut self, conflict: &ConflictRecord) -> Result<()> {

@@ -10,7 +10,7 @@ use ralph_core::text::few;
 use serde::Serialize;
 
 pub use notes::{add_note, describe_action, undo};
-pub use runs::{Ask, Force, RunAnswer, active_runs, ask_runs, receipt_of, stop_runs};
+pub use runs::{Ask, Force, On, RunAnswer, active_runs, ask_runs, receipt_of, stop_runs};
 
 use crate::command_error::CommandError;
 use crate::commands::run::{Crew, stranger};

@@ -220,3 +220,36 @@ fn field_word(column: &str) -> Option<&'static str> {
 fn quoted(text: &str) -> String {
     format!("\"{}\"", one_line(&mask_secrets(text), QUOTED))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edit_is_described_by_its_fields_and_values() {
+        let change = |field: &str, before: Option<&str>, after: Option<&str>| FieldChange {
+            field: field.to_owned(),
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+        };
+        for (fields, words) in [
+            (vec![], "changed 2.3 (Undo)"),
+            (
+                vec![change("users_model", None, Some("opus"))],
+                "changed the next model of 2.3 (Undo): none → \"opus\"",
+            ),
+            (
+                vec![change("users_model", Some("opus"), None)],
+                "changed the next model of 2.3 (Undo): \"opus\" → none",
+            ),
+            (vec![change("description", Some("a"), Some("b"))], "changed the description of 2.3 (Undo)"),
+            (
+                vec![change("title", Some("X"), Some("Y")), change("users_model", None, Some("opus"))],
+                "changed the title and next model of 2.3 (Undo): \"X\" → \"Y\"",
+            ),
+            (vec![change("of_a_later_version", None, Some("x"))], "changed 2.3 (Undo)"),
+        ] {
+            assert_eq!(describe_edit(&fields, "2.3 (Undo)"), words);
+        }
+    }
+}

@@ -90,14 +90,43 @@ pub fn ask_runs(
     Ok(answers)
 }
 
-/// Stops runs by a signal; nothing waits for their end. The attempt under way is interrupted and not counted.
+/// Which runs of a plan that several machines work on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum On {
+    ThisHost,
+    Host(String),
+    AllHosts,
+}
+
+/// Stops runs by a signal; nothing waits for their end. The attempt under way is interrupted and not counted. A run on another
+/// host is asked to stop after its attempt, as no signal reaches it.
 pub fn stop_runs(
     workspace: &mut Workspace,
     named: Option<&str>,
+    on: &On,
     force: Force,
 ) -> Result<Vec<RunAnswer>, CommandError> {
+    let mut runs = active_runs(workspace, named)?;
+    let all = runs.len();
+    let here = ThisHost::new().owner().host;
+    match on {
+        On::ThisHost if named.is_none() => runs.retain(|run| run.owner.host == here),
+        On::Host(host) => runs.retain(|run| run.owner.host == *host),
+        On::ThisHost | On::AllHosts => {}
+    }
+    if runs.is_empty() && all > 0 {
+        let error = CommandError::usage("the active runs are on other hosts");
+        return Err(error
+            .hint("run `ralph workers` to see them, then `ralph stop --host NAME` or `ralph stop --all`"));
+    }
     let mut answers = Vec::new();
-    for run in active_runs(workspace, named)? {
+    for run in runs {
+        if run.owner.host != here {
+            let done = workspace.store.ask_run(&run.id, RunRequest::Stop)?;
+            let message = if done { "stops after its current attempt" } else { "has already ended" };
+            answers.push(RunAnswer { run, done, message });
+            continue;
+        }
         // Recorded first, so that the run can say who ended it.
         workspace.store.note_stop(&run.id)?;
         send_term(&run)?;

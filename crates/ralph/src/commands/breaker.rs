@@ -5,7 +5,9 @@ use std::path::Path;
 use ralph_core::analysis::{Analysis, Surroundings};
 use ralph_core::engine::analysis;
 use ralph_core::model::Timestamp;
+use ralph_core::sandbox::Denial;
 use ralph_core::store::BreakerState;
+use serde::Serialize;
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::facts::BreakerFacts;
@@ -62,11 +64,29 @@ fn describe(breaker: &BreakerFacts, has_active_run: bool) -> String {
 }
 
 pub fn analyze(dir: Option<&Path>, args: Json) -> CommandResult {
-    let found = latest_failures(&Workspace::open_to_read(dir)?)?;
-    output::print(args.json, &found, || match found.is_empty() {
-        true => output::note("no failures to analyze"),
-        false => output::text(table::wrap_all(&format!("{}\n", found.lines().join("\n")))),
+    let workspace = Workspace::open_to_read(dir)?;
+    let analysis = latest_failures(&workspace)?;
+    let found = Found { analysis, sandbox_denials: workspace.store.recent_denials(DENIED_ATTEMPTS)? };
+    output::print(args.json, &found, || {
+        let mut lines = if found.analysis.is_empty() { Vec::new() } else { found.analysis.lines() };
+        lines.extend(found.sandbox_denials.iter().map(|denial| format!("The sandbox refused {denial}")));
+        match lines.is_empty() {
+            true => output::note("no failures to analyze"),
+            false => output::text(table::wrap_all(&format!("{}\n", lines.join("\n")))),
+        }
     })
+}
+
+/// Attempts whose denials are named.
+const DENIED_ATTEMPTS: u32 = 20;
+
+/// What `ralph analyze --json` prints.
+#[derive(Serialize)]
+struct Found {
+    #[serde(flatten)]
+    analysis: Analysis,
+    /// What the sandbox refused in the newest attempts, with what would allow it.
+    sandbox_denials: Vec<Denial>,
 }
 
 /// What the newest failures of a project have in common.

@@ -24,6 +24,7 @@ use crate::output;
 use crate::secrets::shown_words;
 use crate::settings::edit::Name;
 use crate::settings::{AGENT_FIELDS, KEYS, Key, Settings};
+use crate::store_place;
 use crate::workspace::find;
 
 /// Candidates that stand for paths, which the shell itself completes. No argument can contain a NUL.
@@ -271,7 +272,8 @@ impl Project {
     }
 
     fn stored(&self, ask: impl FnOnce(&Store) -> Result<Vec<Named>>) -> Vec<CompletionCandidate> {
-        let store = self.root.as_ref().and_then(|root| Store::open_read_only(&root.database()).ok());
+        let place = self.root.as_ref().and_then(|root| store_place::of(root).ok());
+        let store = place.and_then(|place| place.open_read_only().ok());
         let named = store.and_then(|store| ask(&store).ok()).unwrap_or_default();
         named.into_iter().map(|named| candidate(named.name, named.about)).collect()
     }

@@ -10,13 +10,14 @@ use ralph_core::store::{RunRates, Scope};
 use serde_json::json;
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::commands::logs::LoggedAttempt;
 use crate::commands::run;
 use crate::output;
 use crate::settings::{Count, Settings, build_agent};
 use crate::ui::{scores, table};
 use crate::workspace::Workspace;
 
-/// Print the exact prompt of a task's next attempt.
+/// Print the exact prompt of a task's next attempt, or of an earlier one.
 ///
 /// Shows what the first attempt of a new run would get.
 #[derive(Debug, clap::Args)]
@@ -26,6 +27,9 @@ pub struct Args {
     /// Print the system prompt instead, if the agent takes one.
     #[arg(long, conflicts_with_all = ["explain"])]
     system: bool,
+    /// Print the prompt that an attempt had instead; N as in `ralph history`. It is kept as long as its log.
+    #[arg(long, value_name = "N", conflicts_with_all = ["explain", "system", "launch", "limit", "once", "agent"])]
+    attempt: Option<u32>,
     /// Show how Ralph would start the agent instead: program, arguments, environment variables.
     #[arg(long, conflicts_with_all = ["explain", "system"])]
     launch: bool,
@@ -97,8 +101,30 @@ impl NextPrompt {
     }
 }
 
+/// Prints the prompt that an attempt had.
+fn of_attempt(workspace: &Workspace, name: &str, number: u32, json: bool) -> CommandResult {
+    let task = workspace.task(name)?;
+    let all = LoggedAttempt::all(&workspace.store, &task)?;
+    let Some(logged) = all.into_iter().rfind(|logged| logged.attempt.attempt == number) else {
+        return Err(CommandError::usage(format_args!(
+            "{} has no attempt {number} with a prompt",
+            task.name()
+        ))
+        .hint(format_args!("run `ralph history {}` to see its attempts", task.name())));
+    };
+    let (prompt, attempt) = (logged.prompt(workspace, &task)?, &logged.attempt);
+    let value = json!({
+        "task_id": task.id, "attempt": attempt.attempt, "attempt_number": attempt.attempt_number,
+        "agent": attempt.agent, "model": attempt.model, "prompt": prompt,
+    });
+    output::print(json, &value, || output::text(&prompt))
+}
+
 pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let workspace = Workspace::open_to_read(dir)?;
+    if let Some(number) = args.attempt {
+        return of_attempt(&workspace, &args.task, number, args.json);
+    }
     let mut settings = workspace.settings()?;
     settings.run.agent.set_flag(args.agent.clone());
     let limit = if args.once { Some(1) } else { args.limit };

@@ -12,7 +12,7 @@ use ralph_core::store::RunRow;
 use serde_json::json;
 
 use super::print;
-use crate::actions::{Ask, Force, RunAnswer, ask_runs, receipt_of, stop_runs};
+use crate::actions::{Ask, Force, On, RunAnswer, ask_runs, receipt_of, stop_runs};
 use crate::command_error::CommandResult;
 use crate::ui::progress;
 use crate::workspace::Workspace;
@@ -29,8 +29,14 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// it does not wait: the run stops when the hook ends.
 #[derive(Debug, clap::Args)]
 pub struct StopArgs {
-    /// The run to stop; all active runs if omitted.
+    /// The run to stop; all active runs on this machine if omitted.
     run: Option<String>,
+    /// Stop the runs on another machine of the team. They finish their current attempts first.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["run", "after_attempt"])]
+    host: Option<String>,
+    /// Stop the runs on all machines of the team. Those on others finish their current attempts first.
+    #[arg(long, conflicts_with_all = ["run", "host", "after_attempt"])]
+    all: bool,
     /// Let the current attempt finish first.
     #[arg(long)]
     after_attempt: bool,
@@ -59,12 +65,21 @@ pub fn stop(dir: Option<&Path>, args: &StopArgs) -> CommandResult {
     let settings = workspace.settings()?;
     let (_, grace) = super::run::gate_limits(&settings);
     let force = if args.now { Force::Kill } else { Force::Graceful };
-    let mut answers = stop_runs(&mut workspace, args.run.as_deref(), force)?;
+    let on = match &args.host {
+        Some(host) => On::Host(host.clone()),
+        None if args.all => On::AllHosts,
+        None => On::ThisHost,
+    };
+    let mut answers = stop_runs(&mut workspace, args.run.as_deref(), &on, force)?;
+    let here = ThisHost::new().owner().host;
     let own = env::var("RALPH_RUN_ID").unwrap_or_default();
     // An agent and two hooks may each use theirs.
     let patience = PATIENCE.saturating_add(grace.saturating_mul(3));
     for answer in &mut answers {
         let run = &answer.run;
+        if run.owner.host != here {
+            continue;
+        }
         // This command is part of that run: each would wait for the other.
         if run.id.as_str() == own {
             if env::var_os("RALPH_HOOK").is_some() {

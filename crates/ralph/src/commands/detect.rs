@@ -89,7 +89,7 @@ impl Survey {
 
 /// Why a run that commits could not start.
 fn commit_problem(git: &Git) -> Option<String> {
-    let wants = Wants { commits: true, rolls_back: false, branch: None };
+    let wants = Wants { commits: true, ..Wants::default() };
     let obstacles = git.obstacles(wants).ok()?;
     let mut obstacles = obstacles.iter();
     let obstacle = obstacles.find(|obstacle| obstacle.weight() == Weight::Stops)?;

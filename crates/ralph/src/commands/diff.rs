@@ -78,10 +78,13 @@ pub fn read(
 ) -> Result<Vec<AttemptDiff>, CommandError> {
     let task = workspace.task(name)?;
     let history = workspace.store.history(Some(&task.id))?;
-    let is_known = !history.is_empty();
+    let newest = history.last().cloned();
     let chosen = choose(history, attempt);
     let Some(last) = chosen.last() else {
-        return Err(nothing(&task, attempt, is_known));
+        return Err(match newest.filter(|_| attempt.is_none()) {
+            Some(newest) => not_in_git(&task, &newest),
+            None => nothing(&task, attempt),
+        });
     };
     if changes(last).is_none() {
         return Err(not_in_git(&task, last));
@@ -158,13 +161,11 @@ fn colored(line: &str) -> String {
     }
 }
 
-fn nothing(task: &Task, number: Option<u32>, is_known: bool) -> CommandError {
+fn nothing(task: &Task, number: Option<u32>) -> CommandError {
     let name = task.name();
     match number {
         Some(number) => CommandError::usage(format_args!("{name} has no attempt {number}"))
             .hint(format_args!("`ralph history {name}` lists its attempts")),
-        None if is_known => CommandError::usage(format_args!("git has no changes of {name}"))
-            .hint("Ralph commits the work of done tasks with `commit = \"on-success\"` under [git]"),
         None => CommandError::usage(format_args!("{name} has no attempts yet"))
             .hint(format_args!("start one with `ralph run {name}`")),
     }
@@ -179,7 +180,10 @@ fn not_in_git(task: &Task, attempt: &Attempt) -> CommandError {
             "{name} changed {} without a commit, so its changes cannot be told from later ones",
             format::counted(files.len() as u64, "file")
         ))
-        .hint("`git diff` shows what is uncommitted; with `commit = \"on-success\"` under [git] Ralph commits each task"),
+        .hint(match attempt.outcome {
+            Outcome::Done => "`git diff` shows what is uncommitted; with `commit = \"on-success\"` under [git] Ralph commits each task",
+            _ => "`git diff` shows what is uncommitted; with `rollback` under [git] Ralph saves what a failed attempt changed",
+        }),
         None => CommandError::usage(format_args!("{name} was made without git, so its changes are not known")),
     }
 }

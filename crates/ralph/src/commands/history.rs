@@ -45,10 +45,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let run = args.run.as_deref().map(|id| workspace.run(id)).transpose()?;
     let mut attempts = workspace.store.history(task.as_ref().map(|task| &task.id))?;
     let mut sessions = workspace.store.side_sessions(task.as_ref().map(|task| &task.id))?;
-    let mut notes = match &task {
-        Some(task) => workspace.store.notes(&task.id)?,
-        None => workspace.store.all_notes()?,
-    };
+    let mut notes = workspace.notes(task.as_ref().map(|task| &task.id))?;
     let mut none = none_yet(&workspace, task.as_ref())?;
     if let Some(run) = run {
         attempts.retain(|attempt| attempt.run_id.as_ref() == Some(&run.id));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use ralph_core::files::private;
 use ralph_core::project::Project;
-use ralph_core::store::Store;
+use ralph_core::store::{Absent, Patience};
 use ralph_core::text::one_line;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +15,7 @@ use super::detect::{AgentHere, Survey, missing_program};
 use super::trust;
 use crate::command_error::{CommandError, CommandResult, shell_path};
 use crate::settings::{DEFAULT_AGENT, Settings, edit};
+use crate::store_place;
 use crate::ui::format::counted;
 use crate::ui::table::wrap;
 use crate::workspace::{Workspace, start_dir};
@@ -139,10 +140,11 @@ pub fn create(root: &Path, settings: &str) -> Result<Vec<&'static str>, CommandE
     let project = Project::at(root);
     trust::check(&project)?;
     let mut made = Vec::new();
-    let had_database = project.database().exists();
+    let place = store_place::of(&project)?;
+    let had_database = place.exists();
     if had_database {
         // A file of a newer Ralph is refused before anything is written beside it.
-        Store::open(&project.database())?;
+        place.open(Absent::Refuse, Patience::default())?;
     }
     if edit::create_file(&project.config(), settings)? {
         made.push(".ralph.toml");

@@ -27,10 +27,12 @@ pub mod runs;
 pub mod serve;
 pub mod stats;
 pub mod status;
+pub mod store;
 pub mod task;
 pub mod trust;
 pub mod ui;
 pub mod undo;
+pub mod workers;
 pub mod worktrees;
 
 use std::path::PathBuf;
@@ -93,9 +95,13 @@ pub enum Command {
     /// Show or clear the usage limits that agents have hit.
     #[command(subcommand)]
     Limits(limits::Command),
+    #[command(subcommand)]
+    Store(store::Command),
     /// Show and remove the working trees that `ralph run --jobs` makes.
     #[command(subcommand)]
     Worktrees(worktrees::Command),
+    /// List who works on the plan at this moment: hosts, workers, what they do and since when.
+    Workers(Json),
     Stats(stats::Args),
     Report(report::Args),
     Replay(replay::Args),
@@ -145,6 +151,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Analyze(args) => breaker::analyze(dir, args),
         Command::Breaker(command) => breaker::run(dir, &command),
         Command::Limits(command) => limits::run(dir, &command),
+        Command::Store(command) => store::run(dir, &command),
         Command::Stop(args) => control::stop(dir, &args),
         Command::Pause(args) => control::pause(dir, &args),
         Command::Resume(args) => control::resume(dir, &args),
@@ -169,6 +176,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         Command::Note(args) => note::run(dir, args),
         Command::Undo(args) => undo::run(dir, &args),
         Command::Worktrees(command) => worktrees::run(dir, &command),
+        Command::Workers(args) => workers::run(dir, &args),
         Command::Ui(args) => ui::run(dir, &args),
     };
     result.map_err(CommandError::outside_a_run)

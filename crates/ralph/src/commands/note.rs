@@ -43,7 +43,7 @@ pub fn run(dir: Option<&Path>, args: Args) -> CommandResult {
 
 fn list(workspace: &Workspace, task: &str, json: bool) -> CommandResult {
     let task = workspace.task(task)?;
-    let notes = workspace.store.notes(&task.id)?;
+    let notes = workspace.notes(Some(&task.id))?;
     output::list(json, &notes, "no notes; leave one with `ralph note TASK \"text\"`", || {
         let mut table = Table::new(["WRITTEN", "STATE", "NOTE"]);
         for note in &notes {

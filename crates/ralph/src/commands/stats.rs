@@ -122,6 +122,7 @@ fn as_json(stats: &Stats, expected: &[Expectation], standings: &Standings, confl
             "first_try": with_sums(json!({}), &retries.first),
             "same_model_again": with_sums(json!({}), &retries.same_model),
             "other_model": with_sums(json!({}), &retries.other_model),
+            "after_note": with_sums(json!({}), &retries.after_note),
         },
         "expected": expected,
         "conflicts": conflicts,
@@ -185,6 +186,7 @@ fn human(stats: &Stats, expected: &[Expectation], standings: &Standings, conflic
         ("first attempt", &stats.retries.first),
         ("retry, same model", &stats.retries.same_model),
         ("retry, other model", &stats.retries.other_model),
+        ("after your note", &stats.retries.after_note),
     ] {
         if sums.attempts > 0 {
             again.row(cells(what.into(), sums));

@@ -166,6 +166,8 @@ struct Removed {
     path: String,
     /// What was in it and nowhere else.
     lost: Option<String>,
+    /// The reference that its commits are saved under, where its directory was gone.
+    saved: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -188,9 +190,9 @@ fn clean(workspace: &Workspace, policy: Unsaved, json: bool) -> CommandResult {
             done.kept.push(Kept { why: format!("it has unsaved work: {unsaved}"), path: tree.path });
             continue;
         }
-        let removed = git.as_ref().map_or(Ok(()), |git| git.remove_tree(Path::new(&tree.path)));
+        let removed = git.as_ref().map_or(Ok(None), |git| git.remove_tree(Path::new(&tree.path)));
         match removed {
-            Ok(()) => done.removed.push(Removed { path: tree.path, lost: unsaved }),
+            Ok(saved) => done.removed.push(Removed { path: tree.path, lost: unsaved, saved }),
             Err(error) => done.kept.push(Kept { why: error.to_string(), path: tree.path }),
         }
     }
@@ -198,7 +200,9 @@ fn clean(workspace: &Workspace, policy: Unsaved, json: bool) -> CommandResult {
     output::print(json, &done, || {
         for removed in &done.removed {
             let lost = removed.lost.as_ref().map(|lost| format!("; lost: {lost}"));
-            output::line(format_args!("removed {}{}", removed.path, lost.unwrap_or_default()));
+            let saved = removed.saved.as_ref().map(|saved| format!("; its commits are saved at {saved}"));
+            let more: String = lost.into_iter().chain(saved).collect();
+            output::line(format_args!("removed {}{more}", removed.path));
         }
         for kept in &done.kept {
             output::line(format_args!("kept {}: {}", kept.path, kept.why));

@@ -103,6 +103,8 @@ pub enum RetryKind {
     FirstAttempt,
     SameModel,
     OtherModel,
+    /// Also counted as one of the others.
+    AfterNote,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -154,7 +156,7 @@ impl DecisionFacts {
         run: Option<&RunId>,
         history: Option<History<'_>>,
     ) -> Result<Self, StoreError> {
-        let retries = store.stats(run)?.retries;
+        let retries = store.retry_sums(run)?;
         let strategies = history.map(|history| StrategyFacts::read(store, history)).transpose()?;
         Ok(Self {
             run_id: run.cloned(),
@@ -164,6 +166,7 @@ impl DecisionFacts {
                 (RetryKind::FirstAttempt, retries.first),
                 (RetryKind::SameModel, retries.same_model),
                 (RetryKind::OtherModel, retries.other_model),
+                (RetryKind::AfterNote, retries.after_note),
             ]
             .into_iter()
             .filter(|(_, sums)| sums.attempts > 0)

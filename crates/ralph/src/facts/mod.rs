@@ -3,9 +3,11 @@
 //! Everything that shows the state of a project reads it from here: `ralph status`, its JSON, `--watch`, the end of a
 //! run, and `ralph run --detach`. Field names are a contract of `ralph status --json`: fields may be added, none goes.
 
+mod budgets;
 mod decisions;
 mod eta;
 mod memory;
+mod phases;
 mod plan;
 mod run;
 mod runs;
@@ -22,12 +24,14 @@ use ralph_core::store::{
 };
 use serde::Serialize;
 
+pub use budgets::{RunTime, budgets, of as budgets_of};
 pub use decisions::{
     CostPoint, DecisionFacts, History, ModelSpending, ModelSuccess, RetryKind, RetryResult, Share,
     StrategyFacts, replay_rows,
 };
 pub use eta::{Eta, LOOKED_AT};
 pub use memory::{LearningFacts, MemoryFacts};
+pub use phases::PhaseNames;
 pub use plan::{OpenTask, PlanFacts, UnverifiedTask, next_command};
 pub use run::{GateChange, RunFacts, RunTask};
 pub use runs::RunLine;
@@ -110,6 +114,8 @@ pub struct CurrentAttempt {
     pub purpose: Purpose,
     /// Its number, as people see it.
     pub attempt: u32,
+    /// In the database, uncounted ones included; 0 until it began.
+    pub attempt_number: u32,
     pub agent: Option<String>,
     pub model: Option<String>,
     pub since: Timestamp,
@@ -147,6 +153,42 @@ impl StatusFacts {
     pub fn of(workspace: &Workspace, settings: &Settings, plan: &PlanFacts) -> Result<Self, CommandError> {
         let store = &workspace.store;
         let totals = store.totals()?;
+        let RunsFacts { run, breaker, active, last_run } = RunsFacts::read(store, settings, plan)?;
+        let (tasks, ready) = plan_counts(store)?;
+        Ok(Self {
+            tasks,
+            ready,
+            attempts: totals.attempts,
+            uncounted_attempts: store.uncounted_attempts()?,
+            cost: totals.cost,
+            run,
+            breaker,
+            waiting: plan.waiting(),
+            held: store.held(usize::MAX)?,
+            open: plan.open_tasks(),
+            unverified: plan.unverified_tasks(),
+            already_green: plan.already_green_tasks(),
+            gates_waiting: store.waiting_gates()?,
+            limits: store.agent_limits(now())?,
+            active,
+            last_run,
+        })
+    }
+}
+
+/// The runs at work, and the last one.
+#[derive(Debug)]
+pub struct RunsFacts {
+    /// The run that started last.
+    pub run: Option<LastRun>,
+    pub breaker: BreakerFacts,
+    pub active: Vec<ActiveRun>,
+    /// The last run, if it is over. One that made no attempt does not hide the one before that did.
+    pub last_run: Option<RunFacts>,
+}
+
+impl RunsFacts {
+    pub fn read(store: &Store, settings: &Settings, plan: &PlanFacts) -> Result<Self, CommandError> {
         let breaker = BreakerFacts::read(store, settings)?;
         // Read before the last run: one that ends in between is shown as active, and not as neither active nor over.
         let active = ActiveRun::all(store)?;
@@ -167,25 +209,7 @@ impl StatusFacts {
         {
             facts.hint = None;
         }
-        let (tasks, ready) = plan_counts(store)?;
-        Ok(Self {
-            tasks,
-            ready,
-            attempts: totals.attempts,
-            uncounted_attempts: store.uncounted_attempts()?,
-            cost: totals.cost,
-            run,
-            breaker,
-            waiting: plan.waiting(),
-            held: store.held(usize::MAX)?,
-            open: plan.open_tasks(),
-            unverified: plan.unverified_tasks(),
-            already_green: plan.already_green_tasks(),
-            gates_waiting: store.waiting_gates()?,
-            limits: store.agent_limits(now())?,
-            active,
-            last_run,
-        })
+        Ok(Self { run, breaker, active, last_run })
     }
 }
 
@@ -245,6 +269,7 @@ impl CurrentAttempt {
             task: TaskRef::from(&task),
             purpose: claim.purpose,
             attempt: store.attempt_counts(&task.id)?.counted + 1,
+            attempt_number: attempt.attempt_number,
             agent: attempt.agent.clone(),
             model: attempt.model.clone(),
             since: attempt.started_at.unwrap_or(claim.claimed_at),

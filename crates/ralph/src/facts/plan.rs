@@ -1,13 +1,14 @@
 //! The tasks of a plan: what happened to each that is not done or not verified, why, and what to type.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use ralph_core::decide::{Blocker, Waiter, held_up, outlook};
+use ralph_core::decide::{Blocker, HeldUp, Waiter, held_up, outlook};
 use ralph_core::event::TaskRef;
 use ralph_core::model::{
     Attempt, DoneBy, GateOutcome, Outcome, Status, Task, TaskId, Timestamp, Verification,
 };
-use ralph_core::store::{PlanNode, Scope};
+use ralph_core::store::{PlanNode, Scope, Store, StoreError};
 use serde::Serialize;
 
 use crate::command_error::CommandError;
@@ -83,6 +84,7 @@ impl UnverifiedTask {
 /// The plan, read once. Tasks whose attempt was interrupted by a crash are pending here; the database has them as
 /// running until the next run records the crash.
 pub struct PlanFacts {
+    /// Without what only their own pages show.
     pub tasks: Vec<Task>,
     nodes: Vec<PlanNode>,
     /// Tasks that a crash interrupted, and when their attempts were last known to run.
@@ -90,28 +92,67 @@ pub struct PlanFacts {
     last_attempts: HashMap<TaskId, Attempt>,
     has_active_run: bool,
     has_project_gate: bool,
+    held_up: OnceCell<HeldUp>,
 }
 
 impl PlanFacts {
     pub fn read(workspace: &Workspace) -> Result<Self, CommandError> {
+        let mut plan = Self::without_attempts(workspace)?;
+        plan.keep(workspace.store.last_attempts()?);
+        Ok(plan)
+    }
+
+    /// The same without what the last attempts on tasks came to, which is most of the work where a plan is large.
+    pub fn without_attempts(workspace: &Workspace) -> Result<Self, CommandError> {
         let store = &workspace.store;
         let interrupted = workspace.interrupted_tasks()?;
-        let (mut tasks, mut nodes) = (store.tasks(None)?, store.skeleton()?);
+        let (mut tasks, mut nodes) = store.whole_plan()?;
         for task in tasks.iter_mut().filter(|task| interrupted.contains_key(&task.id)) {
             task.status = Status::Pending;
         }
         for node in nodes.iter_mut().filter(|node| interrupted.contains_key(&node.id)) {
             node.status = Status::Pending;
         }
-        let attempts = store.last_attempts()?.into_iter();
         Ok(Self {
             tasks,
             nodes,
             interrupted,
-            last_attempts: attempts.map(|attempt| (attempt.task_id.clone(), attempt)).collect(),
+            last_attempts: HashMap::new(),
             has_active_run: workspace.has_active_run()?,
             has_project_gate: workspace.has_project_gate(),
+            held_up: OnceCell::new(),
         })
+    }
+
+    /// Reads the last attempts on these tasks, and on what was blocked with them.
+    pub fn read_attempts(&mut self, store: &Store, tasks: &HashSet<TaskId>) -> Result<(), StoreError> {
+        let chains = self.blocked_chains();
+        let chains = chains.iter().filter(|(fix, root)| tasks.contains(*fix) || tasks.contains(*root));
+        let mut wanted: HashSet<&TaskId> = chains.flat_map(|(fix, root)| [*fix, *root]).collect();
+        wanted.extend(tasks);
+        let wanted: Vec<TaskId> = wanted.into_iter().cloned().collect();
+        self.keep(store.last_attempts_of(&wanted)?);
+        Ok(())
+    }
+
+    fn keep(&mut self, attempts: Vec<Attempt>) {
+        self.last_attempts.extend(attempts.into_iter().map(|attempt| (attempt.task_id.clone(), attempt)));
+    }
+
+    fn held_up(&self) -> &HeldUp {
+        self.held_up.get_or_init(|| held_up(&self.nodes))
+    }
+
+    /// Whether a task has a gate, its own or the project's.
+    pub fn has_gate(&self, task: &Task) -> bool {
+        task.verify.is_some() || self.has_project_gate
+    }
+
+    /// The tasks that only a person can move on, in plan order.
+    pub fn needing_you(&self) -> Vec<&Task> {
+        let chains = self.blocked_chains();
+        let is_stuck = |task: &&Task| matches!(task.status, Status::Blocked | Status::Failed);
+        self.tasks.iter().filter(is_stuck).filter(|task| !chains.contains_key(&task.id)).collect()
     }
 
     /// Each child with its parent.
@@ -126,7 +167,7 @@ impl PlanFacts {
 
     /// How many tasks without subtasks can still be done before a person does something.
     pub fn attainable(&self) -> u64 {
-        let held_up = held_up(&self.nodes).by;
+        let held_up = &self.held_up().by;
         let parents: HashSet<&TaskId> = self.nodes.iter().filter_map(|node| node.parent.as_ref()).collect();
         let is_open = |node: &&PlanNode| matches!(node.status, Status::Pending | Status::InProgress);
         let open = self.nodes.iter().filter(is_open);
@@ -139,15 +180,22 @@ impl PlanFacts {
 
     /// Every task that is not done, in plan order.
     pub fn open_tasks(&self) -> Vec<OpenTask> {
+        self.open_tasks_of(|_| true)
+    }
+
+    /// Those of them that are wanted.
+    pub fn open_tasks_of(&self, is_wanted: impl Fn(&TaskId) -> bool) -> Vec<OpenTask> {
         let waiting = self.waiting().into_iter();
         let mut waiting: HashMap<TaskId, Vec<Blocker>> =
             waiting.map(|waiter| (waiter.task_id, waiter.waits_for)).collect();
-        let held_up = held_up(&self.nodes);
+        let held_up = self.held_up();
         let chains = self.blocked_chains();
+        let mut fixes_of: HashMap<&TaskId, Vec<&TaskId>> = HashMap::new();
+        chains.iter().for_each(|(fix, root)| fixes_of.entry(*root).or_default().push(*fix));
         let retry = self.retry_commands();
         let attempts: HashMap<&TaskId, u32> =
             self.tasks.iter().map(|task| (&task.id, task.attempts)).collect();
-        let open = self.tasks.iter().filter(|task| task.status != Status::Done);
+        let open = self.tasks.iter().filter(|task| task.status != Status::Done && is_wanted(&task.id));
         open.map(|task| {
             let waits_for = waiting.remove(&task.id).unwrap_or_default();
             let last = self.last_attempts.get(&task.id);
@@ -161,10 +209,10 @@ impl PlanFacts {
                     first.cloned().or_else(|| (!self.has_active_run).then(|| "ralph run".to_owned()))
                 }
             };
-            let fixes = chains.iter().filter(|(_, root)| **root == &task.id);
+            let fixes = || fixes_of.get(&task.id).into_iter().flatten();
             let interrupted_at = self.interrupted.get(&task.id).copied();
-            let of_fixes: u32 = fixes.clone().filter_map(|(fix, _)| attempts.get(*fix)).sum();
-            let last_fix = fixes.filter_map(|(fix, _)| self.last_attempts.get(*fix));
+            let of_fixes: u32 = fixes().filter_map(|fix| attempts.get(*fix)).sum();
+            let last_fix = fixes().filter_map(|fix| self.last_attempts.get(*fix));
             let last_fix = last_fix.max_by_key(|attempt| attempt.started_at);
             let ends = [last, last_fix].into_iter().flatten().map(Attempt::ended_at);
             OpenTask {
@@ -201,7 +249,7 @@ impl PlanFacts {
             task: task.into(),
             done_by: task.done_by,
             verification: task.verification.clone(),
-            has_gate: task.verify.is_some() || self.has_project_gate,
+            has_gate: self.has_gate(task),
         });
         let mut unverified: Vec<UnverifiedTask> = unverified.collect();
         unverified.sort_by_key(|task| match task.done_by {

@@ -107,7 +107,7 @@ impl TaskFacts {
         let reports = store.failure_reports(&filter)?.into_iter();
         let mut reports: HashMap<u32, ReportRow> =
             reports.map(|row| (row.attempt_number, row.report)).collect();
-        let notes = store.notes(id)?;
+        let notes = workspace.notes(Some(id))?;
         let of_attempt = |number: u32| {
             let shown = notes.iter().filter(|note| note.attempt_number == Some(number));
             shown.map(|note| note.id).collect()

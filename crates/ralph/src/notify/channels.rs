@@ -15,13 +15,14 @@ use ralph_core::agent::{
 use ralph_core::hooks::when_recorded;
 use ralph_core::host::{Host, ThisHost, process_owner};
 use ralph_core::project::Project;
-use ralph_core::store::{Owner, Store};
+use ralph_core::store::{Owner, Store, StorePlace};
 use rustix::process::{Pid, getpgrp};
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
 
 use super::notice::{Notice, Occasion, safe_line};
 use super::webhook::Webhook;
 use crate::settings::Settings;
+use crate::store_place;
 
 const POLL: Duration = Duration::from_millis(20);
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
@@ -156,8 +157,9 @@ fn run_command(command: &str, root: &Path, message: &Message, cutoff: &Cutoff) -
         env: own_settings().chain(variables).collect(),
         cwd: root.to_owned(),
         stdin: format!("\n{}\n", message.json),
+        ..Launch::default()
     };
-    call(&launch, COMMAND_LIMIT, cutoff, Some(&Project::at(root).database()))
+    call(&launch, COMMAND_LIMIT, cutoff, store_place::of(&Project::at(root)).ok())
 }
 
 /// Rings the terminal that Ralph was started from. A bell moves no cursor, so it garbles no display.
@@ -194,6 +196,7 @@ fn show_on_desktop(root: &Path, notice: &Notice, cutoff: &Cutoff) -> Result<Deli
         env: Vec::new(),
         cwd: root.to_owned(),
         stdin: String::new(),
+        ..Launch::default()
     };
     call(&launch, DESKTOP_LIMIT, cutoff, None).map_err(|how| format!("{program} {how}"))
 }
@@ -234,7 +237,7 @@ fn call(
     launch: &Launch,
     limit: Duration,
     cutoff: &Cutoff,
-    database: Option<&Path>,
+    database: Option<StorePlace>,
 ) -> Result<Delivery, String> {
     let limits = ProcessLimits { wall: limit, idle: None, grace: GRACE };
     let mut output = Output { printed: BoundedText::new(0, OUTPUT_KEPT), database, recorded: None };
@@ -258,18 +261,18 @@ fn call(
 }
 
 /// Collects what a program prints, and records its process in the database.
-struct Output<'d> {
+struct Output {
     printed: BoundedText,
-    database: Option<&'d Path>,
+    database: Option<StorePlace>,
     recorded: Option<(Store, Owner)>,
 }
 
-impl Watch for Output<'_> {
+impl Watch for Output {
     fn started(&mut self, group: Pid) {
         let host = ThisHost::new().owner().host;
-        self.recorded = self.database.and_then(|database| {
+        self.recorded = self.database.as_ref().and_then(|database| {
             let process = process_owner(host, group)?;
-            let mut store = Store::open_again(database).ok()?;
+            let mut store = database.open_again().ok()?;
             store.note_hook(&process).ok()?;
             Some((store, process))
         });

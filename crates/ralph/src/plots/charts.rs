@@ -84,7 +84,7 @@ pub fn line(line: &Line<'_>, says: &str) -> Option<String> {
     }
     let mut canvas = Canvas::new(WIDTH, LINE_HEIGHT);
     let start = line.points.first()?.at;
-    let span = (last.at - start).max(1.0);
+    let span = if last.at > start { last.at - start } else { 1.0 };
     let mut places = Vec::new();
     {
         let area = Backend(&mut canvas).into_drawing_area();
@@ -115,10 +115,13 @@ pub fn line(line: &Line<'_>, says: &str) -> Option<String> {
         places.extend(line.points.iter().map(|one| chart.backend_coord(&at(one))));
     }
     let bottom = units(LINE_HEIGHT - SCALE_PX);
+    let zero = places.first()?.0;
     for (place, text) in &line.below {
         let Some((x, _)) = places.get(*place) else { continue };
         let anchor = match place {
             0 => Anchor::Start,
+            // At the same moment as the first one.
+            _ if *x == zero => continue,
             place if place + 1 == places.len() => Anchor::End,
             // One near an end would cover that one's.
             _ if *x < units(WIDTH / 3) || *x > units(WIDTH * 2 / 3) => continue,

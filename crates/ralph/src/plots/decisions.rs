@@ -152,7 +152,7 @@ fn success(models: &[ModelSuccess]) -> Plot {
         .collect();
     let title = match &firsts[..] {
         [] if models.is_empty() => return nothing("success", "No attempts yet"),
-        [] => "No first attempts yet: only retries".to_owned(),
+        [] => "No first attempts: the tasks had been attempted before".to_owned(),
         [(model, share)] => format!(
             "{} finished {} of {} on the first attempt",
             name(model),
@@ -229,6 +229,7 @@ fn kind(kind: RetryKind) -> &'static str {
         RetryKind::FirstAttempt => "first attempt",
         RetryKind::SameModel => "same model again",
         RetryKind::OtherModel => "model changed",
+        RetryKind::AfterNote => "after your note",
     }
 }
 
@@ -296,8 +297,14 @@ fn retries(results: &[RetryResult]) -> Plot {
         headings: vec!["Attempt", "Done", "Of", "Rate", "95% interval", "Cost"],
         rows: cells.collect(),
     };
-    let note = "Model changed: by escalation, as a fallback, or by you. A task that was done and is reset begins anew.";
-    Plot { id: "retries", svg: charts::rows(&rows, &title), title, note: Some(note.to_owned()), table }
+    let note = match find(RetryKind::AfterNote) {
+        Some(_) => " Attempts after your note are also in one of the other rows.",
+        None => "",
+    };
+    let note = format!(
+        "Model changed: by escalation, as a fallback, or by you. A task that was done and is reset begins anew.{note}"
+    );
+    Plot { id: "retries", svg: charts::rows(&rows, &title), title, note: Some(note), table }
 }
 
 fn spend(models: &[ModelSpending]) -> Plot {

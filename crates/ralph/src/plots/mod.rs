@@ -8,6 +8,8 @@ mod charts;
 mod decisions;
 mod memory;
 mod runs;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 

@@ -308,16 +308,13 @@ impl ReportFacts {
             .not_done_yet()
             .filter(|task| task.status == Status::Pending && task.waits_for.is_empty())
             .count();
-        let left = self.not_done_yet().filter(|task| task.status != Status::Skipped).count();
-        if left > 0 && !self.active {
-            steps.push(step(
-                match (left, ready) {
-                    (1, 1) => "1 task is ready: run it".to_owned(),
-                    (1, _) => "1 task is left, and it waits: run what can be run".to_owned(),
-                    (_, _) => format!("{left} tasks are left, {ready} of them ready: run them"),
-                },
-                "ralph run",
-            ));
+        // The rest waits for what a person has to do.
+        if ready > 0 && !self.active {
+            let why = match ready {
+                1 => "1 task is ready: run it".to_owned(),
+                ready => format!("{ready} tasks are ready: run them"),
+            };
+            steps.push(step(why, "ralph run"));
         }
         if let Some(branch) = self.asked.branch.as_ref().filter(|_| !self.run.done.is_empty()) {
             let why = format!("Look at the commits on the branch {branch}");

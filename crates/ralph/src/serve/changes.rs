@@ -6,7 +6,7 @@ use ralph_core::store::NoteTime;
 use serde::Deserialize;
 
 use super::http::Answer;
-use crate::actions::{self, Ask, Force, Receipt, ask_runs, receipt_of, stop_runs};
+use crate::actions::{self, Ask, Force, On, Receipt, ask_runs, receipt_of, stop_runs};
 use crate::command_error::CommandError;
 use crate::workspace::Workspace;
 
@@ -61,7 +61,7 @@ fn perform(root: &Path, asked: &Asked) -> Result<Receipt, CommandError> {
         Action::Pause => ask(workspace, Ask::Pause),
         Action::Resume => ask(workspace, Ask::Resume),
         Action::StopAfterAttempt => ask(workspace, Ask::StopAfterAttempt),
-        Action::Stop => Ok(receipt_of(&stop_runs(workspace, run, Force::Graceful)?)),
+        Action::Stop => Ok(receipt_of(&stop_runs(workspace, run, &On::AllHosts, Force::Graceful)?)),
         Action::Note => note(workspace, NoteTime::NextAttempt),
         Action::NoteNow => note(workspace, NoteTime::Now),
         Action::NoteAndGoAhead => {

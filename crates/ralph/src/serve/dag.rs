@@ -8,7 +8,7 @@ use serde::Serialize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::groups::{Group, Mark, Tally, groups, shown};
-use crate::facts::PlanFacts;
+use crate::facts::{PhaseNames, PlanFacts};
 use crate::plots::escape;
 use crate::ui::format::counted;
 use crate::ui::style::Standing;
@@ -53,8 +53,8 @@ struct Box {
 }
 
 /// The whole plan where it is small, else its groups; or a window of one group.
-pub fn draw(plan: &PlanFacts, group: Option<&str>, from: usize) -> Drawing {
-    let mut groups = groups(plan);
+pub fn draw(plan: &PlanFacts, phases: &PhaseNames, group: Option<&str>, from: usize) -> Drawing {
+    let mut groups = groups(plan, phases);
     let all = plan.tasks.len();
     let wanted = match (group, groups.len()) {
         (Some(id), _) => groups.iter().position(|group| group.id == id),

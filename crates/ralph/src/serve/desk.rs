@@ -21,7 +21,7 @@ use super::http::{Answer, Method, Request};
 use super::now::Now;
 use super::task::{DiffView, LogView, PromptView, TaskView};
 use crate::command_error::CommandError;
-use crate::facts::{DecisionFacts, History, MemoryFacts, PlanFacts, RunLine};
+use crate::facts::{DecisionFacts, History, MemoryFacts, PhaseNames, PlanFacts, RunLine};
 use crate::plots;
 use crate::report::{Format, ReportFacts};
 use crate::settings::{Settings, build_agent};
@@ -150,10 +150,11 @@ impl Clerk {
             "/api/now" => ok(&Now::read(workspace, &settings, self.changes)?.0),
             "/api/plan" => {
                 let (group, from) = (request.value("group"), number("from").unwrap_or_default());
-                ok(&draw(&PlanFacts::read(workspace)?, group.as_deref(), from as usize))
+                let phases = PhaseNames::read(workspace);
+                ok(&draw(&PlanFacts::without_attempts(workspace)?, &phases, group.as_deref(), from as usize))
             }
             "/api/task" => ok(&TaskView::read(workspace, &settings, &task())?),
-            "/api/prompt" => ok(&PromptView::read(workspace, &settings, &task())?),
+            "/api/prompt" => ok(&PromptView::read(workspace, &settings, &task(), number("number"))?),
             "/api/log" => ok(&LogView::read(workspace, &task(), number("number"))?),
             "/api/diff" => ok(&DiffView::read(workspace, &task(), number("attempt"), &self.interrupt)?),
             "/api/decisions" => {

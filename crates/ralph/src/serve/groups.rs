@@ -8,7 +8,7 @@ use ralph_core::store::{PlanNode, Store, StoreError};
 use ralph_core::text::{clean, mask_secrets, one_line};
 use serde::Serialize;
 
-use crate::facts::{OpenTask, PlanFacts};
+use crate::facts::{OpenTask, PhaseNames, PlanFacts};
 use crate::ui::format;
 use crate::ui::style::Standing;
 
@@ -109,29 +109,37 @@ pub struct Group {
 }
 
 /// Every task is in one group. Subtasks are in that of the task above all of them.
-pub fn groups(plan: &PlanFacts) -> Vec<Group> {
+pub fn groups(plan: &PlanFacts, phases: &PhaseNames) -> Vec<Group> {
     let parents = plan.parents();
     let by_id: HashMap<&TaskId, &Task> = plan.tasks.iter().map(|task| (&task.id, task)).collect();
     let with_children: HashSet<&TaskId> = parents.values().copied().collect();
     let specs: HashSet<Option<&str>> = plan.tasks.iter().map(|task| task.spec.as_deref()).collect();
+    let has_specs = specs.len() > 1;
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
     for (place, task) in plan.tasks.iter().enumerate() {
         let root = root(task, &parents, &by_id);
-        let (id, title) = match task.phase {
-            _ if with_children.contains(&root.id) => {
-                (root.id.to_string(), shown(&format!("{} {}", root.name(), root.title), TITLE_CHARS))
-            }
-            Some(phase) => (format!("phase {phase}"), format!("Phase {phase}")),
-            None => ("other".to_owned(), "Tasks".to_owned()),
+        let is_above = with_children.contains(&root.id);
+        let spec = task.spec.as_deref().filter(|_| has_specs);
+        let id = match task.phase {
+            _ if is_above => root.id.to_string(),
+            Some(phase) => format!("phase {phase}"),
+            None => "other".to_owned(),
         };
-        let (id, title) = match &task.spec {
-            Some(spec) if specs.len() > 1 => {
-                (format!("{spec} {id}"), format!("{} · {title}", shown(spec, 60)))
-            }
-            _ => (id, title),
-        };
+        let id = spec.map_or_else(|| id.clone(), |spec| format!("{spec} {id}"));
         let at = *places.entry(id.clone()).or_insert_with(|| {
+            let of_spec = |title: String| match spec {
+                Some(spec) => format!("{spec} · {title}"),
+                None => title,
+            };
+            let title = match task.phase {
+                _ if is_above => of_spec(format!("{} {}", root.name(), root.title)),
+                Some(phase) => {
+                    phases.title(&spec.map_or(phase.to_string(), |spec| format!("{spec} {phase}")))
+                }
+                None => of_spec("Tasks".to_owned()),
+            };
+            let title = shown(&title, TITLE_CHARS);
             groups.push(Group { id, title, tally: Tally::default(), members: Vec::new() });
             groups.len() - 1
         });
@@ -169,29 +177,48 @@ pub struct Listed {
 }
 
 /// The plan as a list: all of it, or what matters now.
-pub fn listed(
-    store: &Store,
-    plan: &PlanFacts,
-    open: &[OpenTask],
-) -> Result<(Vec<Listed>, usize), StoreError> {
-    let chosen = chosen(&plan.tasks, plan.nodes());
-    let open: HashMap<&TaskId, &OpenTask> = open.iter().map(|task| (&task.task.task_id, task)).collect();
-    let mut listed = Vec::new();
-    let mut hidden = 0;
-    for group in groups(plan) {
-        let mut rows = Vec::new();
-        for place in &group.members {
-            let Some(task) = plan.tasks.get(*place) else { continue };
-            if chosen.as_ref().is_none_or(|chosen| chosen.contains(place)) {
-                rows.push(row(store, task, open.get(&task.id).copied())?);
-            }
-        }
-        match rows.is_empty() {
-            true => hidden += 1,
-            false => listed.push(Listed { left_out: group.members.len() - rows.len(), group, rows }),
-        }
+pub struct PlanList {
+    /// Each group, and the places of its tasks that are listed.
+    groups: Vec<(Group, Vec<usize>)>,
+    /// Groups of which nothing is listed.
+    pub left_out: usize,
+}
+
+impl PlanList {
+    pub fn of(plan: &PlanFacts, phases: &PhaseNames) -> Self {
+        let chosen = chosen(&plan.tasks, plan.nodes());
+        let all = groups(plan, phases).into_iter().map(|group| {
+            let is_listed = |place: &&usize| chosen.as_ref().is_none_or(|chosen| chosen.contains(*place));
+            let listed: Vec<usize> = group.members.iter().filter(is_listed).copied().collect();
+            (group, listed)
+        });
+        let (groups, rest): (Vec<_>, Vec<_>) = all.partition(|(_, listed)| !listed.is_empty());
+        Self { groups, left_out: rest.len() }
     }
-    Ok((listed, hidden))
+
+    /// The tasks that are listed.
+    pub fn tasks<'p>(&self, plan: &'p PlanFacts) -> impl Iterator<Item = &'p TaskId> {
+        let places = self.groups.iter().flat_map(|(_, listed)| listed);
+        places.filter_map(|place| plan.tasks.get(*place)).map(|task| &task.id)
+    }
+
+    /// What the page shows; `open` has those of the listed tasks that are not done.
+    pub fn rows(
+        self,
+        store: &Store,
+        plan: &PlanFacts,
+        open: &HashMap<&TaskId, &OpenTask>,
+    ) -> Result<Vec<Listed>, StoreError> {
+        let row = |place: &usize| {
+            let task = plan.tasks.get(*place)?;
+            Some(row(store, plan, task, open.get(&task.id).copied()))
+        };
+        let rows = |(group, listed): (Group, Vec<usize>)| {
+            let rows: Vec<Row> = listed.iter().filter_map(row).collect::<Result<_, _>>()?;
+            Ok(Listed { left_out: group.members.len() - rows.len(), group, rows })
+        };
+        self.groups.into_iter().map(rows).collect()
+    }
 }
 
 /// Places of the tasks to list; none where all are.
@@ -214,7 +241,7 @@ fn chosen(tasks: &[Task], nodes: &[PlanNode]) -> Option<HashSet<usize>> {
     Some(of(is_urgent).take(LISTED * 2 / 3).chain(next).take(LISTED).collect())
 }
 
-fn row(store: &Store, task: &Task, open: Option<&OpenTask>) -> Result<Row, StoreError> {
+fn row(store: &Store, plan: &PlanFacts, task: &Task, open: Option<&OpenTask>) -> Result<Row, StoreError> {
     let waits: Vec<&str> = open.iter().flat_map(|open| &open.waits_for).map(|by| by.name.as_str()).collect();
     let took = match (task.attempts, waits.as_slice()) {
         (0, []) => String::new(),
@@ -231,9 +258,12 @@ fn row(store: &Store, task: &Task, open: Option<&OpenTask>) -> Result<Row, Store
         }
     };
     let why = match task.status {
+        Status::Done if !task.verified && task.reason.is_none() && !plan.has_gate(task) => {
+            Some(format!("{}: no gate", Standing::from(task).plain()))
+        }
         Status::Done | Status::Skipped => task.reason.clone(),
-        Status::Blocked | Status::Failed => open.and_then(|open| open.why.clone()),
-        Status::Pending | Status::InProgress => None,
+        Status::Blocked | Status::Failed | Status::InProgress => open.and_then(|open| open.why.clone()),
+        Status::Pending => None,
     };
     Ok(Row {
         id: task.id.clone(),

@@ -1,24 +1,26 @@
 //! What the page shows first: how far the plan is, what runs, what needs a person, what it cost.
 
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use ralph_core::decide::{Budget, Meter, Spent, meters};
 use ralph_core::event::WaitingFor;
 use ralph_core::model::{RunId, Status, TaskId, Timestamp};
-use ralph_core::store::{BreakerState, PlanCounts, Purpose, RunRequest, Scope, Store};
+use ralph_core::store::{BreakerState, PlanCounts, Purpose, RunRequest, Stage, Store};
 use serde::Serialize;
 
 use super::access::Changes;
-use super::groups::{Listed, Mark, listed, shown};
+use super::groups::{Listed, Mark, PlanList, shown};
 use crate::actions::describe_action;
 use crate::command_error::CommandError;
-use crate::commands::run;
-use crate::facts::{ActiveRun, CurrentAttempt, Eta, LOOKED_AT, PlanFacts, StatusFacts};
+use crate::facts::{
+    self, ActiveRun, CurrentAttempt, Eta, LOOKED_AT, OpenTask, PhaseNames, PlanFacts, RunTime, RunsFacts,
+};
 use crate::settings::Settings;
 use crate::ui::style::Standing;
 use crate::ui::{format, lines};
-use crate::workspace::{Workspace, now};
+use crate::workspace::{Workspace, now, plan_counts};
 
 /// Tasks that need somebody, listed at once.
 const NEEDS: usize = 12;
@@ -99,6 +101,8 @@ pub struct Worker {
     pub title: String,
     pub run: RunId,
     pub glyph: &'static str,
+    /// The worker, where several are at work.
+    pub worker: Option<String>,
     /// `attempt 2, landing`, or that only a gate runs.
     pub what: String,
     pub agent: Option<String>,
@@ -131,42 +135,48 @@ impl Now {
         changes: Changes,
     ) -> Result<(Self, Vec<CurrentAttempt>), CommandError> {
         let store = &workspace.store;
-        let plan = PlanFacts::read(workspace)?;
-        let status = StatusFacts::of(workspace, settings, &plan)?;
-        let (groups, groups_left_out) = listed(store, &plan, &status.open)?;
+        let mut plan = PlanFacts::without_attempts(workspace)?;
+        let list = PlanList::of(&plan, &PhaseNames::read(workspace));
+        let needed: Vec<TaskId> = plan.needing_you().into_iter().map(|task| task.id.clone()).collect();
+        let shown_needs = || needed.iter().take(NEEDS);
+        let wanted: HashSet<TaskId> = list.tasks(&plan).chain(shown_needs()).cloned().collect();
+        plan.read_attempts(store, &wanted)?;
+        let open = plan.open_tasks_of(|task| wanted.contains(task));
+        let open: HashMap<&TaskId, &OpenTask> = open.iter().map(|task| (&task.task.task_id, task)).collect();
+        let runs = RunsFacts::read(store, settings, &plan)?;
         let newest = store.newest_attempts(LOOKED_AT)?;
-        let eta = Eta::of(&status.active, &plan, &newest).map(|eta| eta_in_words(&eta));
-        let needs: Vec<Need> = status.open.iter().filter(|task| task.needs_you()).map(need).collect();
-        let cost = match (status.active.last(), &status.last_run) {
+        let eta = Eta::of(&runs.active, &plan, &newest).map(|eta| eta_in_words(&eta));
+        let cost = match (runs.active.last(), &runs.last_run) {
             (Some(run), _) => format::total(&run.cost),
             (None, Some(run)) => format::total(&run.cost),
             (None, None) => None,
         };
         let last_action = store.plan_actions(1)?.first().map(|action| shown(&describe_action(action), 200));
-        let more_needs = needs.len().saturating_sub(NEEDS);
-        let mut facts = Self {
+        let (counts, _) = plan_counts(store)?;
+        let mut view = Self {
             project: project_name(workspace),
             stamp: 0,
             actions: changes == Changes::Allowed,
-            run: run_now(&status),
-            counts: status.tasks,
-            summary: status.tasks.summary(),
-            needs: needs.into_iter().take(NEEDS).collect(),
-            more_needs,
-            notices: notices(workspace, &status),
-            workers: status.active.iter().flat_map(workers).collect(),
-            waiting: status.active.iter().find_map(wait),
+            run: run_now(&runs),
+            counts,
+            summary: counts.summary(),
+            needs: shown_needs().filter_map(|id| open.get(id)).map(|task| need(task)).collect(),
+            more_needs: needed.len().saturating_sub(NEEDS),
+            notices: notices(workspace, &runs)?,
+            workers: runs.active.iter().flat_map(workers).collect(),
+            waiting: runs.active.iter().find_map(wait),
             cost,
-            budgets: budgets(store, settings, &status)?,
+            budgets: budgets(store, settings, &runs)?,
             eta: None,
-            groups,
-            groups_left_out,
+            groups_left_out: list.left_out,
+            groups: list.rows(store, &plan, &open)?,
             last_action,
         };
         let newest_change = plan.tasks.iter().map(|task| task.updated_at).max();
-        facts.stamp = stamp(&facts, (newest_change, status.attempts, status.uncounted_attempts));
-        facts.eta = eta;
-        Ok((facts, status.active.into_iter().flat_map(|run| run.attempts).collect()))
+        let last = newest.first().map(|last| (&last.task_id, last.attempt_number));
+        view.stamp = stamp(&view, (newest_change, last, store.totals()?));
+        view.eta = eta;
+        Ok((view, runs.active.into_iter().flat_map(|run| run.attempts).collect()))
     }
 }
 
@@ -196,8 +206,8 @@ fn eta_in_words(eta: &Eta) -> String {
     format!("{left} left ({basis})")
 }
 
-fn run_now(status: &StatusFacts) -> Option<RunNow> {
-    if let Some(run) = status.active.last() {
+fn run_now(runs: &RunsFacts) -> Option<RunNow> {
+    if let Some(run) = runs.active.last() {
         let is_paused = run.waiting.as_ref().is_some_and(|wait| wait.waiting_for == WaitingFor::Resume);
         let (word, class) = match (run.request, is_paused) {
             _ if run.stopped => ("suspended", "weak"),
@@ -219,12 +229,12 @@ fn run_now(status: &StatusFacts) -> Option<RunNow> {
             can_resume: is_paused || run.request == Some(RunRequest::Pause),
             reason: None,
             hint: None,
-            others: status.active.len() - 1,
+            others: runs.active.len() - 1,
         });
     }
     // A run that crashed before an attempt of it was recorded is not the last one that is told of, but it is the last one.
-    let crashed = status.run.as_ref().map(|last| &last.run).filter(|run| run.outcome.is_none());
-    let run = status.last_run.as_ref()?;
+    let crashed = runs.run.as_ref().map(|last| &last.run).filter(|run| run.outcome.is_none());
+    let run = runs.last_run.as_ref()?;
     if let Some(crashed) = crashed.filter(|crashed| crashed.id != run.run_id) {
         return Some(RunNow {
             id: crashed.id.clone(),
@@ -262,7 +272,7 @@ fn run_now(status: &StatusFacts) -> Option<RunNow> {
     })
 }
 
-fn need(task: &crate::facts::OpenTask) -> Need {
+fn need(task: &OpenTask) -> Need {
     Need {
         id: task.task.task_id.clone(),
         name: task.task.name().to_owned(),
@@ -276,7 +286,8 @@ fn need(task: &crate::facts::OpenTask) -> Need {
     }
 }
 
-fn notices(workspace: &Workspace, status: &StatusFacts) -> Vec<Notice> {
+fn notices(workspace: &Workspace, runs: &RunsFacts) -> Result<Vec<Notice>, CommandError> {
+    let store = &workspace.store;
     let mut notices = Vec::new();
     if let Some(error) = workspace.replaced_plan() {
         notices.push(Notice {
@@ -284,39 +295,43 @@ fn notices(workspace: &Workspace, status: &StatusFacts) -> Vec<Notice> {
             command: Some("ralph status".to_owned()),
         });
     }
-    if status.breaker.state != BreakerState::Closed {
-        let failures = format::counted(status.breaker.failures, "failure");
+    if runs.breaker.state != BreakerState::Closed {
+        let failures = format::counted(runs.breaker.failures, "failure");
         notices.push(Notice {
             text: format!("The circuit breaker is open after {failures} in a row."),
             command: Some("ralph analyze".to_owned()),
         });
     }
-    for gate in status.gates_waiting.iter().take(NEEDS) {
+    for gate in store.waiting_gates()?.iter().take(NEEDS) {
         let (before, after) = (gate.gate.before.as_deref(), gate.gate.after.as_deref());
         let text = lines::waiting_gate(&gate.gate.name, &gate.path, before, after);
         let text = anstream::adapter::strip_str(&text).to_string();
         notices.push(Notice { text: shown(&text, LINE_CHARS), command: None });
     }
-    for limit in &status.limits {
+    for limit in &store.agent_limits(now())? {
         let until = limit.until.local_near(now());
         notices.push(Notice {
             text: format!("{} hit its usage limit, which resets at {until}.", shown(&limit.agent, 60)),
             command: None,
         });
     }
-    notices
+    Ok(notices)
 }
 
 fn workers(run: &ActiveRun) -> impl Iterator<Item = Worker> {
-    run.attempts.iter().map(|one| Worker {
+    let is_several = run.attempts.len() > 1;
+    run.attempts.iter().map(move |one| Worker {
         id: one.task.task_id.clone(),
         name: one.task.name().to_owned(),
         title: shown(&one.task.title, 200),
         run: run.run_id.clone(),
+        worker: is_several.then(|| shown(&one.worker, 40)),
         glyph: one.stage().0,
         what: match one.purpose {
-            Purpose::Attempt if one.state.is_some() => format!("attempt {}, {}", one.attempt, one.stage().1),
-            Purpose::Attempt => format!("attempt {}", one.attempt),
+            Purpose::Attempt => match one.state {
+                None | Some(Stage::Working) => format!("attempt {}", one.attempt),
+                Some(_) => format!("attempt {}, {}", one.attempt, one.stage().1),
+            },
             Purpose::ParentGate => "its gate runs".to_owned(),
         },
         agent: format::agent_and_model(one.agent.as_deref(), one.model.as_deref()).map(|it| shown(&it, 100)),
@@ -330,16 +345,19 @@ fn wait(run: &ActiveRun) -> Option<Wait> {
     Some(Wait { text: shown(&wait.reason, LINE_CHARS), since: wait.since, until: wait.until })
 }
 
-fn budgets(store: &Store, settings: &Settings, status: &StatusFacts) -> Result<Vec<Bar>, CommandError> {
-    let budgets = run::run_settings(settings, Scope::All, &run::Args::default()).budgets;
-    let run = status.active.last();
+fn budgets(store: &Store, settings: &Settings, runs: &RunsFacts) -> Result<Vec<Bar>, CommandError> {
+    let run = runs.active.last();
+    let last = runs.last_run.as_ref().map(|last| (&last.run_id, RunTime::Over));
+    let budgets = facts::budgets(store, settings, run.map(|run| (&run.run_id, RunTime::UnderWay)).or(last))?;
     let spent = Spent {
-        run: run.map(|run| run.cost).or(status.last_run.as_ref().map(|run| run.cost)).unwrap_or_default(),
+        run: run.map(|run| run.cost).or(runs.last_run.as_ref().map(|run| run.cost)).unwrap_or_default(),
         day: store.spent_on_day(now())?,
         // Whole minutes: what counts seconds would change all the time.
-        run_time: run.map_or(Duration::ZERO, |run| {
-            Duration::from_secs(now().since(run.started_at).as_secs() / 60 * 60)
-        }),
+        run_time: match (run, &runs.last_run) {
+            (Some(run), _) => Duration::from_secs(now().since(run.started_at).as_secs() / 60 * 60),
+            (None, Some(last)) => Duration::from_millis(last.duration_ms),
+            (None, None) => Duration::ZERO,
+        },
     };
     Ok(meters(&budgets, &spent).iter().map(bar).collect())
 }

@@ -53,6 +53,8 @@ pub struct TaskView {
 
 #[derive(Debug, Serialize)]
 pub struct UnderWay {
+    /// In the database; 0 until it began.
+    pub number: u32,
     pub what: String,
     pub since: Timestamp,
 }
@@ -123,6 +125,7 @@ impl TaskView {
             can_skip: matches!(status, Status::Pending | Status::Blocked | Status::Failed),
             can_note: !matches!(status, Status::Done | Status::Skipped),
             under_way: facts.under_way.as_ref().map(|one| UnderWay {
+                number: one.attempt_number,
                 what: [
                     Some(format!("attempt {}", one.attempt)),
                     format::agent_and_model(one.agent.as_deref(), one.model.as_deref()),
@@ -269,22 +272,46 @@ pub fn keep_end(text: &mut String, most: usize, kept: usize) -> bool {
     true
 }
 
+/// The prompt that an attempt had, or what the next one would be told.
 #[derive(Debug, Serialize)]
-pub struct PromptView {
-    #[serde(flatten)]
-    prompt: NextPrompt,
+#[serde(untagged)]
+pub enum PromptView {
+    Kept { number: u32, attempt: String, agent: Option<String>, rationale: Option<String>, prompt: String },
+    Next(NextPrompt),
 }
 
 impl PromptView {
-    pub fn read(workspace: &Workspace, settings: &Settings, name: &str) -> Result<Self, CommandError> {
-        let mut prompt = NextPrompt::read(workspace, settings, name)?;
+    pub fn read(
+        workspace: &Workspace,
+        settings: &Settings,
+        name: &str,
+        number: Option<u32>,
+    ) -> Result<Self, CommandError> {
         let text = |text: &str| shown_lines(text, LONG_BYTES);
+        if let Some(number) = number {
+            let task = workspace.task(name)?;
+            let all = LoggedAttempt::all(&workspace.store, &task)?;
+            let Some(logged) = all.into_iter().find(|logged| logged.attempt.attempt_number == number) else {
+                return Err(CommandError::usage(format_args!("{} has no such attempt", task.name())));
+            };
+            let prompt = text(&logged.prompt(workspace, &task)?);
+            let attempt = &logged.attempt;
+            return Ok(Self::Kept {
+                number,
+                attempt: format::attempt_name(attempt.counted, attempt.attempt, number),
+                agent: format::agent_and_model(attempt.agent.as_deref(), Some(&attempt.model))
+                    .map(|it| shown(&it, 100)),
+                rationale: attempt.rationale.as_deref().map(text),
+                prompt,
+            });
+        }
+        let mut prompt = NextPrompt::read(workspace, settings, name)?;
         prompt.prompt = text(&prompt.prompt);
         prompt.explanation = text(&prompt.explanation);
         prompt.rationale = text(&prompt.rationale);
         prompt.system = prompt.system.as_deref().map(text);
         prompt.ask_human = prompt.ask_human.as_deref().map(text);
-        Ok(Self { prompt })
+        Ok(Self::Next(prompt))
     }
 }
 

@@ -27,8 +27,8 @@ use crate::workspace::Workspace;
 
 /// How often the store is asked whether something changed.
 const TICK: Duration = Duration::from_millis(100);
-/// Reading the whole state of a large plan takes its time: at most this share of the time is spent on it.
-const SHARE: u32 = 5;
+/// Reading the state of a large plan takes its time: so many times as long passes before it is read again.
+const SHARE: u32 = 2;
 /// How often to look whether a run died or was suspended, which nobody writes down.
 const LIVENESS: Duration = Duration::from_secs(1);
 /// After an error.

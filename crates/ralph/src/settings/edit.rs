@@ -65,7 +65,10 @@ pub fn typed(name: &Name, text: &str) -> Result<Value, String> {
     let kind = Setting::named(name).map_or(Kind::Text, |setting| setting.kind);
     Ok(match (kind, text.parse::<Value>()) {
         (Kind::Text | Kind::Choice(_), _) => Value::from(text),
-        (Kind::Words | Kind::Patterns | Kind::Choices(_), value) => array(text, value, ","),
+        (Kind::Network(words), _) if words.contains(&text) => Value::from(text),
+        (Kind::Words | Kind::Patterns | Kind::Choices(_) | Kind::Network(_), value) => {
+            array(text, value, ",")
+        }
         (Kind::Arguments, value) => array(text, value, " "),
         (Kind::Table(_), Ok(value @ Value::InlineTable(_))) => value,
         (Kind::Table(_), _) => return Err(format!("expected {}", kind.expected())),

@@ -158,7 +158,7 @@ fn sections() -> Vec<&'static str> {
 
 /// The text of a value in TOML. Numbers and flags may also be written as text.
 fn text_of(kind: Kind, item: &Item) -> Result<String, String> {
-    let is_list = matches!(kind, Kind::Words | Kind::Patterns | Kind::Choices(_));
+    let is_list = matches!(kind, Kind::Words | Kind::Patterns | Kind::Choices(_) | Kind::Network(_));
     let text = match item.as_value() {
         Some(Value::String(text)) => Some(text.value().clone()),
         Some(Value::Integer(n)) => Some(n.value().to_string()),

@@ -8,6 +8,7 @@ use jiff::SpanRelativeTo;
 use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn, ReviewWhen};
 use ralph_core::git::RollbackMode;
 use ralph_core::model::Strategy;
+use ralph_core::store::without_password;
 use ralph_core::text::{MASK, mask_secrets, one_line};
 use serde_json::Value;
 
@@ -140,6 +141,10 @@ pub enum Kind {
     /// Paths below the project's root, with `*` and `**`.
     Patterns,
     Choices(fn() -> Vec<&'static str>),
+    /// One of these words, or a list of hosts.
+    Network(&'static [&'static str]),
+    /// A number of bytes.
+    Size,
     /// The words of a command line.
     Arguments,
     /// A table of TOML, with an example.
@@ -152,6 +157,7 @@ impl Kind {
         match self {
             Self::Choice(words) | Self::Choices(words) => words(),
             Self::Flag | Self::FlagOrPath => vec!["true", "false"],
+            Self::Network(words) => words.to_vec(),
             _ => Vec::new(),
         }
     }
@@ -169,6 +175,10 @@ impl Kind {
             Self::Words => "a list such as [\"a\", \"b\"]".into(),
             Self::Patterns => "a list of paths below the project's root, such as [\"tests/**\"]".into(),
             Self::Choices(words) => format!("a list of some of: {}", words().join(", ")),
+            Self::Network(words) => {
+                format!("one of {}, or a list of hosts such as [\"api.example.com\"]", words.join(", "))
+            }
+            Self::Size => "a size such as \"512M\" or \"4G\"".into(),
             Self::Arguments => "a list such as [\"prog\", \"arg\"]".into(),
             Self::Table(example) => format!("a table such as {example}"),
         }
@@ -293,7 +303,7 @@ impl SettingType for Patterns {
 }
 
 /// The words of a list, each once.
-fn list(text: &str) -> Vec<String> {
+pub(super) fn list(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     let words = text.split(',').map(str::trim).filter(|word| !word.is_empty() && seen.insert(*word));
     words.map(str::to_owned).collect()
@@ -463,6 +473,22 @@ impl SettingType for WebhookUrl {
 
     fn show(&self) -> Value {
         shown_url(&self.0).into()
+    }
+}
+
+/// The URL of a server, shown without its password.
+#[derive(Clone, Debug)]
+pub struct StoreUrl(pub String);
+
+impl SettingType for StoreUrl {
+    const KIND: Kind = Kind::Text;
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(Self(text.to_owned()))
+    }
+
+    fn show(&self) -> Value {
+        one_line(&without_password(&self.0), 200).into()
     }
 }
 

@@ -1,21 +1,23 @@
-//! What the screen shows and how keys change it. Nothing here reads or writes anything: events come in, effects go out.
+//! What the screen shows and how events change it. Nothing here reads or writes anything: events come in, effects go out.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod commands;
+mod moves;
+mod text;
 
-use crossterm::event::{KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
-use ralph_core::model::{Task, TaskId, Timestamp};
+use std::collections::{HashMap, HashSet};
+
+use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
+use ralph_core::model::{Status, Task, TaskId, Timestamp};
 use ralph_core::store::PlanRow;
-use ratatui_core::layout::{Position, Size};
-use ratatui_core::text::Line;
+use ratatui_core::layout::Size;
 
 use super::ansi;
-use super::dialog::{Dialog, Done, Question};
-use super::keys::{Command, command};
+use super::dialog::{Dialog, Question};
 use super::layout::{Areas, Pane};
 use super::outline::{Outline, Row};
-use super::texts::MOST_LINES;
-use super::view::{Append, Ask, Head, Memory, Tab, TextKey, Told, Wanted, Which};
+use super::view::{Ask, Head, Memory, Tab, TextKey, Told, Wanted, Which};
 use crate::facts::{AttemptFacts, CurrentAttempt, TaskFacts};
+pub use text::{Search, Text};
 
 /// What the program is to do for the screen.
 #[derive(Debug, PartialEq)]
@@ -52,26 +54,6 @@ pub struct Message {
     pub is_error: bool,
 }
 
-/// The text of the details, broken into lines of the screen.
-#[derive(Debug, Default)]
-pub struct Text {
-    key: TextKey,
-    lines: VecDeque<Line<'static>>,
-    pub broken: Vec<Line<'static>>,
-    columns: usize,
-    pub top: usize,
-    /// Whether the end stays in view while lines come.
-    pub follows: bool,
-}
-
-/// What is searched, and what was found.
-#[derive(Debug, Default)]
-pub struct Search {
-    pub text: String,
-    /// Tasks; those of the details are looked for when they are wanted.
-    found: Vec<TaskId>,
-}
-
 /// An attempt of the selected task.
 #[derive(Clone, Copy, Debug)]
 pub enum AttemptView<'a> {
@@ -103,8 +85,8 @@ pub struct App {
     pub plan: HashMap<TaskId, PlanRow>,
     pub head: Head,
     pub task: Option<TaskFacts>,
-    /// The attempt that was chosen; the newest one where none was.
-    chosen: Option<Which>,
+    /// The number of the attempt that was chosen; the newest one where none was.
+    chosen: Option<u32>,
     pub tab: Tab,
     pub explain: bool,
     pub text: Text,
@@ -144,7 +126,7 @@ impl App {
             chosen: None,
             tab: Tab::default(),
             explain: false,
-            text: Text { follows: true, ..Text::default() },
+            text: Text::following(),
             memory: Memory::default(),
             scrolled: 0,
             dialog: None,
@@ -228,10 +210,7 @@ impl App {
             Told::Outline(outline) => self.set_outline(outline),
             Told::Rows(rows) => self.plan = rows,
             Told::Head(head) => self.head = *head,
-            Told::Task(task) => {
-                self.task = task.map(|task| *task);
-                self.keep_choice();
-            }
+            Told::Task(task) => self.task = task.map(|task| *task),
             Told::Memory(memory) => self.memory = memory,
             // Also what comes late to the text that is still there: its reader may be asked for it again.
             Told::Text { key, lines, how } if key == self.wanted.text || key == self.text.key => {
@@ -267,9 +246,7 @@ impl App {
         };
         let of = |id: &TaskId| self.rows.iter().position(|row| node(row).is_some_and(|node| node.id == *id));
         let running = || {
-            self.rows.iter().position(|row| {
-                node(row).is_some_and(|node| node.status == ralph_core::model::Status::InProgress)
-            })
+            self.rows.iter().position(|row| node(row).is_some_and(|node| node.status == Status::InProgress))
         };
         let first = || self.rows.iter().position(|row| matches!(row, Row::Task(_)));
         let running = self.follows_run.then(running).flatten();
@@ -280,13 +257,13 @@ impl App {
         };
     }
 
-    /// An attempt that has ended has a number now.
-    fn keep_choice(&mut self) {
-        if self.chosen == Some(Which::UnderWay)
-            && self.task.as_ref().is_some_and(|task| task.under_way.is_none())
-        {
-            self.chosen = None;
-        }
+    /// Whether the selection goes with the run.
+    pub fn follows(&self) -> bool {
+        self.follows_run && self.head.run.as_ref().is_some_and(|run| !run.state.is_over())
+    }
+
+    fn is_under_way(&self, task: &TaskId) -> bool {
+        self.head.active.iter().flat_map(|run| &run.attempts).any(|one| one.task.task_id == *task)
     }
 
     pub fn selected(&self) -> Option<&TaskId> {
@@ -301,8 +278,9 @@ impl App {
         self.task.as_ref().filter(|task| Some(&task.task.id) == self.selected())
     }
 
+    /// What a task is called, with its title in a question.
     fn name_of(&self, task: &TaskId) -> String {
-        self.plan.get(task).map_or_else(|| task.to_string(), |row| row.name.clone())
+        self.plan.get(task).map_or_else(|| task.to_string(), |row| format!("{} {}", row.name, row.title))
     }
 
     /// The attempts of the selected task, oldest first.
@@ -322,7 +300,7 @@ impl App {
     /// The attempt in view, by its place among them.
     pub fn attempt(&self) -> Option<usize> {
         let all = self.attempts();
-        let chosen = self.chosen.and_then(|chosen| all.iter().position(|one| one.which() == chosen));
+        let chosen = self.chosen.and_then(|chosen| all.iter().position(|one| one.number() == chosen));
         chosen.or_else(|| all.len().checked_sub(1))
     }
 
@@ -388,500 +366,36 @@ impl App {
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        if let Some(dialog) = &mut self.dialog {
-            let done = dialog.key(key);
-            return self.answered(done);
-        }
-        let Some(command) = command(key) else { return Vec::new() };
-        self.message = None;
-        if self.help {
-            return match command {
-                Command::Down | Command::PageDown => self.scroll_help(1),
-                Command::Up | Command::PageUp => self.scroll_help(-1),
-                Command::Quit if key.modifiers.is_empty() => self.close_help(),
-                Command::Quit => vec![Effect::Quit],
-                Command::Suspend => vec![Effect::Suspend],
-                _ => self.close_help(),
-            };
-        }
-        self.obey(command)
-    }
-
-    fn scroll_help(&mut self, by: isize) -> Vec<Effect> {
-        self.scrolled = self.scrolled.saturating_add_signed(by);
-        Vec::new()
-    }
-
-    fn close_help(&mut self) -> Vec<Effect> {
-        (self.help, self.scrolled) = (false, 0);
-        Vec::new()
-    }
-
-    fn answered(&mut self, done: Done) -> Vec<Effect> {
-        match done {
-            Done::NotYet => Vec::new(),
-            Done::Canceled => {
-                self.dialog = None;
-                Vec::new()
-            }
-            Done::Search(text) => {
-                self.dialog = None;
-                self.start_search(text)
-            }
-            Done::Do(action) => {
-                self.dialog = None;
-                self.say("…");
-                vec![Effect::Ask(Ask::Do(action))]
-            }
-        }
-    }
-
-    fn obey(&mut self, command: Command) -> Vec<Effect> {
-        use Command as C;
-        match command {
-            C::Quit => return vec![Effect::Quit],
-            C::Suspend => return vec![Effect::Suspend],
-            C::Redraw => return vec![Effect::Redraw],
-            C::Help => (self.help, self.scrolled) = (true, 0),
-            C::Up => self.step(-1),
-            C::Down => self.step(1),
-            C::PageUp => self.step(-self.page()),
-            C::PageDown => self.step(self.page()),
-            C::Top => self.step(isize::MIN / 2),
-            C::Bottom => self.step(isize::MAX / 2),
-            C::Left => self.sideways(false),
-            C::Right => self.sideways(true),
-            C::NextPane => self.turn(1),
-            C::PreviousPane => self.turn(Pane::ALL.len() - 1),
-            C::Pane(number) => {
-                if let Some(pane) = Pane::ALL.get(usize::from(number).saturating_sub(1)) {
-                    self.look_at(*pane);
-                }
-            }
-            C::Open => self.open(),
-            C::Back => self.back(),
-            C::Diff => self.show(Tab::Diff),
-            C::Explain => {
-                self.explain = self.tab != Tab::Prompt || !self.explain;
-                self.show(Tab::Prompt);
-            }
-            C::Problems => {
-                let selected = self.selected().cloned();
-                self.problems = !self.problems;
-                self.set_rows(selected.as_ref());
-            }
-            C::Search => self.ask(Question::search()),
-            C::Next => self.find(true, false),
-            C::Previous => self.find(false, false),
-            C::Copy => return vec![Effect::Copy(self.copied())],
-            C::Mouse => {
-                self.mouse = !self.mouse;
-                self.say(match self.mouse {
-                    true => "mouse on",
-                    false => "mouse off: the terminal selects text; M switches it on again",
-                });
-                return vec![Effect::Mouse(self.mouse)];
-            }
-            C::Note
-            | C::NoteNow
-            | C::Pause
-            | C::GoAhead
-            | C::Skip
-            | C::Model
-            | C::Edit
-            | C::Add
-            | C::Undo => {
-                return self.change_plan(command);
-            }
-        }
-        Vec::new()
-    }
-
-    /// Everything that changes a run or the plan asks first.
-    fn change_plan(&mut self, command: Command) -> Vec<Effect> {
-        use Command as C;
-        if self.read_only {
-            self.fail("inside an attempt nothing can be changed");
-            return Vec::new();
-        }
-        match command {
-            C::Pause => {
-                match self.head.run.as_ref().filter(|run| !run.state.is_over()) {
-                    Some(run) => self.ask(Question::pause(&run.state)),
-                    None => self.fail("no run is under way; start one: ralph run"),
-                }
-                return Vec::new();
-            }
-            C::Add => {
-                self.ask(Question::add());
-                return Vec::new();
-            }
-            C::Undo => return vec![Effect::Ask(Ask::LastAction)],
-            _ => {}
-        }
-        let Some(task) = self.selected().cloned() else {
-            self.fail("no task is selected");
-            return Vec::new();
-        };
-        let name = self.name_of(&task);
-        match command {
-            C::Edit => return vec![Effect::Ask(Ask::Whole(task))],
-            C::Note => self.ask(Question::note(&name, task)),
-            C::NoteNow => self.ask(Question::note_now(&name, task)),
-            C::GoAhead => self.ask(Question::go_ahead(&name, task)),
-            C::Skip => self.ask(Question::skip(&name, task)),
-            _ => self.ask(Question::model(&name, task, &self.head.models)),
-        }
-        Vec::new()
-    }
-
-    fn page(&self) -> isize {
-        isize::try_from(self.areas().inner(self.focus).height.max(2) - 1).unwrap_or(1)
-    }
-
-    /// Moves the selection, or what is in view.
-    fn step(&mut self, by: isize) {
-        match self.focus {
-            Pane::Plan => {
-                let last = self.rows.len().saturating_sub(1);
-                self.follows_run = false;
-                self.cursor = self.cursor.saturating_add_signed(by).min(last);
-                // A heading is not selected.
-                if matches!(self.rows.get(self.cursor), Some(Row::Phase(_))) {
-                    self.cursor = match by < 0 && self.cursor > 0 {
-                        true => self.cursor - 1,
-                        false => (self.cursor + 1).min(last),
-                    };
-                }
-                self.chosen = None;
-            }
-            Pane::Attempts => {
-                let all = self.attempts();
-                let last = all.len().saturating_sub(1);
-                let at = self.attempt().unwrap_or(0).saturating_add_signed(by).min(last);
-                // The newest is followed: a new one takes its place.
-                self.chosen = all.get(at).map(|one| one.which()).filter(|_| at < last);
-            }
-            Pane::Details => self.text.scroll(by, self.areas().inner(Pane::Details).height.into()),
-            Pane::Memory | Pane::Workers => self.scrolled = self.scrolled.saturating_add_signed(by).min(500),
-        }
-    }
-
-    fn sideways(&mut self, right: bool) {
-        match self.focus {
-            Pane::Plan => self.fold(!right),
-            Pane::Memory | Pane::Workers | Pane::Attempts | Pane::Details => {
-                let at = Tab::ALL.iter().position(|tab| *tab == self.tab).unwrap_or(0);
-                let next = if right { at + 1 } else { at + Tab::ALL.len() - 1 } % Tab::ALL.len();
-                if let Some(tab) = Tab::ALL.get(next) {
-                    self.tab = *tab;
-                }
-            }
-        }
-    }
-
-    fn fold(&mut self, fold: bool) {
-        self.follows_run = false;
-        let Some(Row::Task(at)) = self.rows.get(self.cursor) else { return };
-        let Some(node) = self.outline.nodes.get(*at) else { return };
-        let (id, depth) = (node.id.clone(), node.depth);
-        let changed = match fold {
-            true => node.below > 0 && self.folded.insert(id.clone()),
-            false => self.folded.remove(&id),
-        };
-        if changed {
-            self.set_rows(Some(&id));
-        } else if fold && depth > 0 {
-            // Nothing to fold: to the parent.
-            let above = self.outline.nodes.get(..*at).unwrap_or_default();
-            let parent = above.iter().rev().find(|node| node.depth < depth).map(|node| node.id.clone());
-            self.select(parent.as_ref());
-        }
-    }
-
-    /// Selects a task, unfolding what hides it.
-    fn select(&mut self, id: Option<&TaskId>) {
-        let Some((id, at)) = id.and_then(|id| Some((id, self.outline.place_of(id)?))) else { return };
-        let above = self.outline.nodes.get(..at).unwrap_or_default();
-        let mut depth = self.outline.nodes.get(at).map_or(0, |node| node.depth);
-        for node in above.iter().rev() {
-            if node.depth < depth {
-                depth = node.depth;
-                self.folded.remove(&node.id);
-            }
-        }
-        self.follows_run = false;
-        self.set_rows(Some(id));
-        self.chosen = None;
-    }
-
-    fn turn(&mut self, by: usize) {
-        let at = Pane::ALL.iter().position(|pane| *pane == self.focus).unwrap_or(0);
-        if let Some(pane) = Pane::ALL.get((at + by) % Pane::ALL.len()) {
-            self.look_at(*pane);
-        }
-    }
-
-    fn look_at(&mut self, pane: Pane) {
-        (self.focus, self.scrolled) = (pane, 0);
-    }
-
-    fn show(&mut self, tab: Tab) {
-        self.tab = tab;
-        self.look_at(Pane::Details);
-    }
-
-    fn open(&mut self) {
-        match self.focus {
-            Pane::Plan => {
-                let Some(Row::Task(at)) = self.rows.get(self.cursor) else { return };
-                let Some(node) = self.outline.nodes.get(*at) else { return };
-                match node.below > 0 && !self.problems {
-                    true => self.fold(!self.folded.contains(&node.id)),
-                    false => self.look_at(Pane::Details),
-                }
-            }
-            Pane::Attempts => self.look_at(Pane::Details),
-            Pane::Details | Pane::Memory | Pane::Workers => self.zoomed = !self.zoomed,
-        }
-    }
-
-    fn back(&mut self) {
-        match self.zoomed {
-            true => self.zoomed = false,
-            false if self.focus != Pane::Plan => self.look_at(Pane::Plan),
-            // Back to what is being worked on.
-            false => {
-                let selected = self.selected().cloned();
-                (self.follows_run, self.chosen) = (true, None);
-                self.set_rows(selected.as_ref());
-            }
-        }
-    }
-
-    fn start_search(&mut self, text: String) -> Vec<Effect> {
-        self.search = Search { text, found: Vec::new() };
-        if self.search.text.is_empty() {
-            return Vec::new();
-        }
-        match self.focus {
-            Pane::Details => {
-                self.find(true, true);
-                Vec::new()
-            }
-            _ => vec![Effect::Ask(Ask::Find(self.search.text.clone()))],
-        }
-    }
-
-    /// Goes to the next one found, or the one before; `here` counts what is in view.
-    fn find(&mut self, forward: bool, here: bool) {
-        if self.search.text.is_empty() {
-            return self.say("nothing was searched yet; / searches");
-        }
-        if self.focus == Pane::Details {
-            if !self.text.find(&self.search.text, forward, here) {
-                self.fail(format!("`{}` is not in this text", self.search.text));
-            }
-            return;
-        }
-        // In the order of the tree.
-        let found: HashSet<&TaskId> = self.search.found.iter().collect();
-        let places: Vec<usize> = self
-            .outline
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, node)| found.contains(&node.id) && (!self.problems || node.is_problem()))
-            .map(|(at, _)| at)
-            .collect();
-        let at = match self.rows.get(self.cursor) {
-            Some(Row::Task(at) | Row::Phase(at)) => *at,
-            None => 0,
-        };
-        let next = match forward {
-            true => places.iter().find(|place| **place > at || here && **place == at).or(places.first()),
-            false => places.iter().rfind(|place| **place < at).or(places.last()),
-        };
-        let Some(next) = next.copied() else {
-            return self.fail(format!("no task has `{}` in its name or title", self.search.text));
-        };
-        let number = places.iter().position(|place| *place == next).map_or(0, |at| at + 1);
-        let id = self.outline.nodes.get(next).map(|node| node.id.clone());
-        self.select(id.as_ref());
-        self.say(format!("{number} of {} with `{}`; n and N go on", places.len(), self.search.text));
-    }
-
-    /// What `y` copies: what has the focus.
-    fn copied(&mut self) -> String {
-        let text = match self.focus {
-            Pane::Plan => self.selected().map(|id| match self.plan.get(id) {
-                Some(row) => format!("{} {}", row.name, row.title),
-                None => id.to_string(),
-            }),
-            Pane::Attempts => {
-                let all = self.attempts();
-                let at = self.attempt().and_then(|at| all.get(at).copied());
-                at.map(|one| one.line(self.now))
-            }
-            Pane::Details => Some(self.text.whole()),
-            Pane::Memory | Pane::Workers => {
-                let contents = self.memory.learnings.iter().map(|one| one.content.as_str());
-                Some(contents.collect::<Vec<_>>().join("\n"))
-            }
-        };
-        let text = ansi::lines(&text.unwrap_or_default());
-        let lines: Vec<String> = text.iter().map(Line::to_string).collect();
-        let text = lines.join("\n");
-        let lines = crate::ui::format::counted(lines.len() as u64, "line");
-        self.say(format!("copied {lines} to the clipboard, if the terminal allows it"));
-        text
-    }
-
-    fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
-        if self.dialog.is_some() || self.help {
-            return Vec::new();
-        }
-        let at = Position::new(mouse.column, mouse.row);
-        let areas = self.areas();
-        let Some(pane) = areas.pane_at(at) else { return Vec::new() };
-        match mouse.kind {
-            MouseEventKind::Down(MouseButton::Left) => {
-                if self.focus != pane {
-                    self.look_at(pane);
-                }
-                self.click(pane, at, &areas);
-            }
-            MouseEventKind::ScrollUp | MouseEventKind::ScrollDown => {
-                let by = if mouse.kind == MouseEventKind::ScrollUp { -3 } else { 3 };
-                let focus = std::mem::replace(&mut self.focus, pane);
-                self.step(by);
-                self.focus = focus;
-            }
-            _ => {}
-        }
-        Vec::new()
-    }
-
-    fn click(&mut self, pane: Pane, at: Position, areas: &Areas) {
-        let inner = areas.inner(pane);
-        let line = at.y.checked_sub(inner.y).map(usize::from).filter(|_| inner.contains(at));
-        match (pane, line) {
-            (Pane::Plan, Some(line)) => {
-                let row = self.top + line;
-                if line < areas.plan_rows() && matches!(self.rows.get(row), Some(Row::Task(_))) {
-                    (self.chosen, self.follows_run) = (None, false);
-                    self.cursor = row;
-                }
-            }
-            (Pane::Attempts, Some(line)) => {
-                let all = self.attempts();
-                let first = self.first_attempt(inner.height.into());
-                if let Some(one) = all.get(first + line) {
-                    self.chosen = Some(one.which());
-                }
-            }
-            (Pane::Details, None) if at.y == areas.area(pane).y => {
-                if let Some(tab) = super::layout::tab_at(areas.area(pane), at.x) {
-                    self.tab = tab;
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// The first attempt in view, where so many are.
     pub fn first_attempt(&self, height: usize) -> usize {
         let all = self.attempts().len();
         let at = self.attempt().unwrap_or(0);
         at.saturating_sub(height.max(1) - 1).max(all.saturating_sub(height).min(at))
     }
-}
 
-impl AttemptView<'_> {
-    pub fn which(&self) -> Which {
-        match self {
-            Self::Recorded(attempt) => Which::Recorded(attempt.record.attempt_number),
-            Self::UnderWay(_) => Which::UnderWay,
-        }
-    }
-}
-
-impl Text {
-    fn take(&mut self, key: TextKey, lines: &[String], how: Append) {
-        if how == Append::Anew {
-            // A log begins empty and is read from its end; everything else is read from its beginning.
-            if lines.is_empty() && matches!(key.tab, Tab::Live | Tab::Log) {
-                self.follows = true;
-            } else if self.key != key {
-                (self.follows, self.top) = (false, 0);
-            }
-            self.lines.clear();
-            self.broken.clear();
-        }
-        self.key = key;
-        let new = ansi::lines(&lines.join("\n"));
-        if self.columns > 0 {
-            self.broken.extend(new.iter().flat_map(|line| ansi::wrap(line, self.columns)));
-        }
-        self.lines.extend(new);
-        if self.lines.len() > MOST_LINES {
-            self.lines.drain(..self.lines.len() - MOST_LINES);
-            self.columns = 0;
-        }
-    }
-
-    /// Breaks the lines for a pane of this size.
-    fn fit(&mut self, columns: usize, height: usize) {
-        if self.columns != columns && columns > 0 {
-            self.columns = columns;
-            self.broken = self.lines.iter().flat_map(|line| ansi::wrap(line, columns)).collect();
-        }
-        let last = self.broken.len().saturating_sub(height);
-        self.top = if self.follows { last } else { self.top.min(last) };
-    }
-
-    fn scroll(&mut self, by: isize, height: usize) {
-        let last = self.broken.len().saturating_sub(height);
-        self.top = self.top.saturating_add_signed(by).min(last);
-        self.follows = self.top == last && matches!(self.key.tab, Tab::Live | Tab::Log);
-    }
-
-    /// Scrolls to a line with a text; `false` where there is none.
-    fn find(&mut self, text: &str, forward: bool, here: bool) -> bool {
-        let text = text.to_lowercase();
-        let hits = self.broken.iter().enumerate();
-        let hits: Vec<usize> = hits
-            .filter(|(_, line)| line.to_string().to_lowercase().contains(&text))
-            .map(|(at, _)| at)
-            .collect();
-        let next = match forward {
-            true => hits.iter().find(|at| **at > self.top || here && **at == self.top).or(hits.first()),
-            false => hits.iter().rfind(|at| **at < self.top).or(hits.last()),
-        };
-        if let Some(at) = next {
-            (self.top, self.follows) = (*at, false);
-        }
-        next.is_some()
-    }
-
-    fn whole(&self) -> String {
-        self.lines.iter().map(|line| line.to_string() + "\n").collect()
-    }
-
-    /// Whether this is the text that is wanted.
-    pub fn is_of(&self, wanted: &TextKey) -> bool {
-        self.key == *wanted
-    }
-}
-
-impl App {
     pub fn is_folded(&self, at: usize) -> bool {
         self.outline.nodes.get(at).is_some_and(|node| self.folded.contains(&node.id))
     }
 
     pub fn wanted_text(&self) -> &TextKey {
         &self.wanted.text
+    }
+}
+
+impl AttemptView<'_> {
+    /// In the database.
+    fn number(&self) -> u32 {
+        match self {
+            Self::Recorded(attempt) => attempt.record.attempt_number,
+            Self::UnderWay(attempt) => attempt.attempt_number,
+        }
+    }
+
+    fn which(&self) -> Which {
+        match self {
+            Self::Recorded(attempt) => Which::Recorded(attempt.record.attempt_number),
+            Self::UnderWay(_) => Which::UnderWay,
+        }
     }
 }
 

@@ -56,11 +56,16 @@ fn every_tab_shows_what_its_command_shows() {
     shown.expect("I look at the tests first.");
     shown.key(KeyCode::Right);
     shown.expect("[Prompt]");
+    // No prompt was kept: that of the next attempt stands in its place.
+    shown.expect("the prompt of attempt 2 of 2.2 was not kept");
     shown.expect("## Assigned Task");
+    shown.sample.keep_prompt("## Told\n\nUse ghp_0123456789abcdefghijABCDEFGHIJ012345 here.\n");
     shown.keys("x");
     shown.expect("Learnings: ");
     shown.keys("x");
-    shown.expect("## Assigned Task");
+    shown.expect("attempt 2, sonnet · x: prompt of the next attempt");
+    shown.expect("## Told");
+    assert!(!shown.screen().contains("ghp_"), "{}", shown.screen());
     // The report of the attempt before.
     shown.keys("2");
     shown.key(KeyCode::Up);
@@ -125,6 +130,28 @@ fn the_selection_follows_the_run_until_somebody_chooses() {
 }
 
 #[test]
+fn what_is_being_read_stays_when_the_run_moves_on() {
+    let mut shown = Sample::night().show(100, 30);
+    shown.expect("following the run");
+    shown.keys("3");
+    shown.key(KeyCode::Right);
+    shown.key(KeyCode::Right);
+    shown.expect("[Report]");
+    assert!(!shown.screen().contains("following the run"));
+    let end = "INSERT INTO iteration_outcomes (task_id, attempt_number, ordinal, counted, model, started_at, duration_ms, outcome, run_id, agent)
+         SELECT task_id, 2, 2, 1, model, started_at, 1000, 'failed', run_id, agent FROM claims";
+    let next = "UPDATE claims SET attempt_number = 3, log_path = NULL";
+    for sql in [end, next] {
+        shown.sample.database().execute(sql, []).unwrap();
+    }
+    shown.settle();
+    shown.expect("attempt 2 · failed");
+    // The newest one is watched again.
+    shown.keys("2G");
+    shown.expect("under way: the report comes when the attempt has ended");
+}
+
+#[test]
 fn what_the_agent_does_is_followed_until_somebody_scrolls() {
     let mut shown = Sample::night().show(100, 30);
     let said: Vec<String> = (0..100).map(|n| format!("step {n} of many")).collect();
@@ -184,8 +211,8 @@ fn each_change_asks_once_and_shows_a_receipt() {
     for (select, key, typed, question, receipt) in [
         ("2.3", ":", "use the short form", "Note for 2.3", "2.3 Undo · note for the next attempt"),
         ("2.3", "m", "sonnet", "Known: haiku, sonnet.", "2.3 Undo · sonnet for the next attempt"),
-        ("2.4", "r", "", "Let 2.4 go ahead?", "2.4 Import from CSV · may be attempted again"),
-        ("3.2", "s", "nobody reads it", "Skip 3.2?", "3.2 Write the manual · skipped"),
+        ("2.4", "r", "", "Let 2.4 Import from CSV go ahead?", "2.4 Import from CSV · may be attempted again"),
+        ("3.2", "s", "nobody reads it", "Skip 3.2 Write the manual?", "3.2 Write the manual · skipped"),
         ("3.2", "z", "", "You skipped 3.2 (Write the manual).", "undone: you skipped 3.2"),
         ("3.2", "a", "Publish it", "Add a task", "Publish it · added"),
     ] {
@@ -228,8 +255,10 @@ fn the_run_is_paused_and_resumed_by_one_key() {
 fn what_cannot_be_done_says_why() {
     let mut shown = Sample::night().show(100, 30);
     shown.keys("r");
-    shown.key(KeyCode::Enter);
-    shown.expect("error: 2.2 is not blocked");
+    shown.expect("error: 2.2 Tick items off is not blocked");
+    shown.keys("G!");
+    shown.expect("No attempt is under way: its next attempt reads the note.");
+    shown.key(KeyCode::Esc);
     shown.app.read_only = true;
     for key in [":", "!", "p", "r", "s", "m", "e", "a", "z"] {
         shown.keys(key);

@@ -57,7 +57,10 @@ impl Question {
     }
 
     pub fn note(name: &str, task: TaskId) -> Self {
-        let help = format!("Stands in the prompt of its next attempt. At most {NOTE_CHARS} characters.");
+        let help = format!(
+            "Its next attempt reads the note. At most {} characters.",
+            crate::ui::format::number(NOTE_CHARS as u64)
+        );
         Self::new(
             format!("Note for {name}"),
             help,
@@ -67,7 +70,7 @@ impl Question {
     }
 
     pub fn note_now(name: &str, task: TaskId) -> Self {
-        let help = "Ends the attempt under way, which does not count, and retries with the note.";
+        let help = "Ralph ends the attempt under way, which does not count, and retries with the note.";
         Self::new(
             format!("Note for {name}, now"),
             help,
@@ -76,14 +79,23 @@ impl Question {
         )
     }
 
+    /// The same where no attempt is under way.
+    pub fn note_soon(name: &str, task: TaskId) -> Self {
+        let help = "No attempt is under way: its next attempt reads the note.";
+        Self { help: help.to_owned(), ..Self::note(name, task) }
+    }
+
     pub fn pause(state: &RunState) -> Self {
         match state {
-            RunState::Pausing | RunState::Paused => {
-                Self::new("Resume the run?", "It continues with its next attempt.", "resume", Purpose::Pause)
-            }
+            RunState::Pausing | RunState::Paused => Self::new(
+                "Resume the run?",
+                "Ralph continues with the next attempt.",
+                "resume",
+                Purpose::Pause,
+            ),
             _ => Self::new(
                 "Pause the run?",
-                "It finishes the attempt under way and then waits until you resume it.",
+                "Ralph finishes the attempt under way and then waits until you resume.",
                 "pause",
                 Purpose::Pause,
             ),
@@ -91,12 +103,12 @@ impl Question {
     }
 
     pub fn go_ahead(name: &str, task: TaskId) -> Self {
-        let help = "It may be attempted again, by the run under way or by the next one.";
+        let help = "The run under way, or the next one, may attempt it again.";
         Self::new(format!("Let {name} go ahead?"), help, "go ahead", Purpose::GoAhead(task))
     }
 
     pub fn skip(name: &str, task: TaskId) -> Self {
-        let help = "Tasks that depend on it can run then. You may give a reason.";
+        let help = "Tasks that depend on it can then run. You may give a reason.";
         Self::new(format!("Skip {name}?"), help, "skip", Purpose::Skip(task))
     }
 

@@ -7,13 +7,14 @@ use ratatui_core::terminal::Frame;
 use ratatui_core::text::{Line, Span};
 use ratatui_core::widgets::Widget;
 use ratatui_widgets::block::Block;
+use ratatui_widgets::borders::Borders;
 use ratatui_widgets::clear::Clear;
 
 use super::ansi;
 use super::app::App;
 use super::dialog::Dialog;
 use super::keys::{self, BINDINGS};
-use super::layout::{Areas, Pane, inside, relations, tabs};
+use super::layout::{Areas, Pane, Place, inside, relations, tabs};
 use super::rows::{self, plan_line};
 use super::view::Tab;
 
@@ -35,8 +36,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &App) {
     // The terminal may have a new size that the app has not heard of.
     let areas = app.areas_in(screen.as_size());
     header(app, areas.header, buffer);
-    for (pane, area) in areas.panes() {
-        let inner = border(app, pane, area, buffer);
+    for place in areas.panes() {
+        border(app, place, areas.is_single(), buffer);
+    }
+    for place in areas.panes() {
+        let (pane, inner) = (place.pane, place.inner());
         match pane {
             Pane::Plan => plan(app, inner, buffer),
             Pane::Attempts => attempts(app, inner, buffer),
@@ -98,14 +102,25 @@ fn header(app: &App, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn border(app: &App, pane: Pane, area: Rect, buffer: &mut Buffer) -> Rect {
+fn border(app: &App, place: &Place, is_single: bool, buffer: &mut Buffer) {
+    let Place { pane, area, is_below_another, is_above_another } = *place;
     let has_focus = app.focus == pane;
     let style = if has_focus { ACCENT } else { DIM };
-    Block::bordered().border_style(style).render(area, buffer);
-    let title = title(app, pane, has_focus);
+    let borders = if is_above_another { Borders::ALL.difference(Borders::BOTTOM) } else { Borders::ALL };
+    Block::new().borders(borders).border_style(style).render(area, buffer);
+    if is_below_another && area.width > 1 {
+        for (x, corner) in [(area.x, "├"), (area.right() - 1, "┤")] {
+            buffer.set_string(x, area.y, corner, style);
+        }
+    }
     let room = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
-    put(&shortened(&title, room.width.into()), 0, room, buffer);
-    inside(area)
+    let hint = match (is_single, app.zoomed) {
+        (true, true) => " Esc: all panes ",
+        (true, false) => " Tab: next pane ",
+        _ => "",
+    };
+    let hint = Line::from(Span::styled(hint, DIM));
+    put_both(&title(app, pane, has_focus), &hint, 0, room, buffer);
 }
 
 fn title(app: &App, pane: Pane, has_focus: bool) -> Line<'static> {
@@ -113,7 +128,11 @@ fn title(app: &App, pane: Pane, has_focus: bool) -> Line<'static> {
     let selected = app.selected().and_then(|id| app.plan.get(id));
     let title = match pane {
         Pane::Plan if app.problems => "1 Problems".to_owned(),
-        Pane::Plan => "1 Plan".to_owned(),
+        Pane::Plan => {
+            let mut line = Line::from(Span::styled(" 1 Plan ", style));
+            line.push_span(Span::styled(if app.follows() { " following the run " } else { "" }, DIM));
+            return line;
+        }
         Pane::Attempts => match selected {
             Some(row) => format!("2 Attempts of {} {}", row.name, row.title),
             None => "2 Attempts".to_owned(),

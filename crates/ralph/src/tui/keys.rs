@@ -100,7 +100,7 @@ keys! {
     Char('e') => Command::Edit, "e", Some("edit"), "edit the task in $EDITOR";;
     Char('a') => Command::Add, "a", Some("add"), "add a task";;
     Char('d') => Command::Diff, "d", Some("diff"), "what the attempt changed";;
-    Char('x') => Command::Explain, "x", Some("explain"), "how the prompt was made";;
+    Char('x') => Command::Explain, "x", Some("explain"), "the prompt of the next attempt and how it is made";;
     Char('P') => Command::Problems, "P", Some("problems only"), "only tasks that need you or are unverified";;
     Char('/') => Command::Search, "/", Some("search"), "search tasks, or the text in view";;
     Char('n') => Command::Next, "n", None, "the next one found";;

@@ -29,9 +29,26 @@ pub const RELATIONS: u16 = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Areas {
     pub header: Rect,
-    panes: Vec<(Pane, Rect)>,
+    panes: Vec<Place>,
     pub message: Rect,
     pub footer: Rect,
+}
+
+/// A pane with its border. Where another one stands below, that one's upper border is its lower one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub pane: Pane,
+    pub area: Rect,
+    pub is_below_another: bool,
+    pub is_above_another: bool,
+}
+
+impl Place {
+    /// What the pane shows stands here.
+    pub fn inner(&self) -> Rect {
+        let inner = inside(self.area);
+        Rect { height: inner.height + u16::from(self.is_above_another && inner.height > 0), ..inner }
+    }
 }
 
 impl Areas {
@@ -50,7 +67,7 @@ impl Areas {
         let body = Rect::new(0, header, width, height.saturating_sub(header + message + footer));
         let below = body.bottom();
         let panes = match is_small || zoomed {
-            true => vec![(focus, body)],
+            true => column(body, &[(focus, body.height)]),
             false => split(body, lower, attempts),
         };
         Self {
@@ -61,19 +78,27 @@ impl Areas {
         }
     }
 
-    pub fn panes(&self) -> impl Iterator<Item = (Pane, Rect)> {
-        self.panes.iter().copied()
+    pub fn panes(&self) -> &[Place] {
+        &self.panes
+    }
+
+    /// Whether there is one pane at a time.
+    pub fn is_single(&self) -> bool {
+        self.panes.len() == 1
+    }
+
+    fn place(&self, pane: Pane) -> Option<&Place> {
+        self.panes.iter().find(|place| place.pane == pane)
     }
 
     /// The pane with its border; empty where it is not in view.
     pub fn area(&self, pane: Pane) -> Rect {
-        let found = self.panes.iter().find(|(one, _)| *one == pane);
-        found.map(|(_, area)| *area).unwrap_or_default()
+        self.place(pane).map(|place| place.area).unwrap_or_default()
     }
 
     /// What a pane shows stands here.
     pub fn inner(&self, pane: Pane) -> Rect {
-        inside(self.area(pane))
+        self.place(pane).map(Place::inner).unwrap_or_default()
     }
 
     /// How many rows of the plan are in view.
@@ -83,7 +108,7 @@ impl Areas {
     }
 
     pub fn pane_at(&self, at: Position) -> Option<Pane> {
-        self.panes.iter().find(|(_, area)| area.contains(at)).map(|(pane, _)| *pane)
+        self.panes.iter().find(|place| place.area.contains(at)).map(|place| place.pane)
     }
 }
 
@@ -96,29 +121,31 @@ pub fn relations(height: u16) -> u16 {
     if height >= 9 { RELATIONS } else { 0 }
 }
 
-fn split(body: Rect, lower: Pane, attempts: usize) -> Vec<(Pane, Rect)> {
+fn split(body: Rect, lower: Pane, attempts: usize) -> Vec<Place> {
     let left_width = (body.width.min(400) * 41 / 100).clamp(34, 72);
     let left = Rect { width: left_width, ..body };
     let right = Rect { x: left_width, width: body.width - left_width, ..body };
     let has_all = body.height >= ALL_PANES;
-    let attempts = u16::try_from(attempts).unwrap_or(u16::MAX).saturating_add(2).min(body.height / 4).max(4);
+    let attempts = u16::try_from(attempts).unwrap_or(u16::MAX).saturating_add(1).min(body.height / 4).max(3);
     let low = (body.height / 5).clamp(4, 9);
     let details = right.height.saturating_sub(attempts + low);
-    let rows = |area: Rect, y: u16, height: u16| Rect { y: area.y + y, height, ..area };
-    let mut panes = vec![
-        (Pane::Attempts, rows(right, 0, attempts)),
-        (Pane::Details, rows(right, attempts, details)),
-        (if has_all { Pane::Memory } else { lower }, rows(right, attempts + details, low)),
-    ];
-    match has_all {
-        true => {
-            let low = 10;
-            panes.insert(0, (Pane::Plan, rows(left, 0, left.height - low)));
-            panes.push((Pane::Workers, rows(left, left.height - low, low)));
-        }
-        false => panes.insert(0, (Pane::Plan, left)),
-    }
+    let workers = if has_all { 10 } else { 0 };
+    let mut panes = column(left, &[(Pane::Plan, left.height - workers), (Pane::Workers, workers)]);
+    let lower = if has_all { Pane::Memory } else { lower };
+    panes.extend(column(right, &[(Pane::Attempts, attempts), (Pane::Details, details), (lower, low)]));
     panes
+}
+
+/// Panes below each other, of these heights; one without height is left out.
+fn column(area: Rect, heights: &[(Pane, u16)]) -> Vec<Place> {
+    let panes: Vec<_> = heights.iter().filter(|(_, height)| *height > 0).collect();
+    let mut y = area.y;
+    let place = |(at, (pane, height)): (usize, &&(Pane, u16))| {
+        let area = Rect { y, height: *height, ..area };
+        y += height;
+        Place { pane: *pane, area, is_below_another: at > 0, is_above_another: at + 1 < panes.len() }
+    };
+    panes.iter().enumerate().map(place).collect()
 }
 
 /// The tabs in the upper border of a pane: how far from its corner each begins, and its width.
@@ -152,7 +179,7 @@ mod tests {
             let focus = Pane::ALL[focus];
             let areas = Areas::of(Size::new(width, height), focus, Pane::Memory, zoomed, attempts, message);
             let screen = Rect::new(0, 0, width, height);
-            let all: Vec<Rect> = areas.panes().map(|(_, area)| area)
+            let all: Vec<Rect> = areas.panes().iter().map(|place| place.area)
                 .chain([areas.header, areas.message, areas.footer]).collect();
             for (at, one) in all.iter().enumerate() {
                 prop_assert_eq!(one.intersection(screen).area(), one.area(), "{:?}", areas);
@@ -161,6 +188,10 @@ mod tests {
                 }
             }
             prop_assert!(areas.plan_rows() > 0);
+            for place in areas.panes() {
+                let inner = place.inner();
+                prop_assert_eq!(inner.intersection(place.area).area(), inner.area(), "{:?}", place);
+            }
         }
     }
 
@@ -168,7 +199,7 @@ mod tests {
     fn one_pane_at_a_time_where_there_is_little_room() {
         let panes = |width, height, zoomed| {
             let areas = Areas::of(Size::new(width, height), Pane::Details, Pane::Workers, zoomed, 3, 0);
-            areas.panes().map(|(pane, _)| pane).collect::<Vec<_>>()
+            areas.panes().iter().map(|place| place.pane).collect::<Vec<_>>()
         };
         assert_eq!(panes(60, 15, false), [Pane::Details]);
         assert_eq!(panes(200, 50, true), [Pane::Details]);

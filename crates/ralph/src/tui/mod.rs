@@ -19,7 +19,8 @@ mod testing;
 mod texts;
 mod view;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
@@ -28,6 +29,8 @@ use std::time::{Duration, Instant};
 use crossterm::event as terminal;
 use ralph_core::model::{RunId, Task};
 use ratatui_core::layout::Size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use self::app::{App, Effect, Event};
 use self::reader::Reader;
@@ -39,8 +42,8 @@ use crate::workspace::{Workspace, is_read_only, now};
 use crate::{input, output};
 
 const READER_ENDED: &str = "the thread that reads the project has ended";
-/// How long a key is waited for before the reader is heard.
-const NAP: Duration = Duration::from_millis(40);
+/// How long a key, the reader and signals are waited for at once.
+const NAP: Duration = Duration::from_millis(100);
 /// How long what a person asked for last may take after they quit.
 const PATIENCE: Duration = Duration::from_secs(5);
 const SECOND: Duration = Duration::from_secs(1);
@@ -69,11 +72,14 @@ pub fn open(workspace: Workspace, settings: Settings, run: Option<RunId>) -> Com
     let editing = workspace.project.ralph_dir().join("task-being-edited.txt");
     let (ask, asked) = channel::<Ask>();
     let (tell, told) = channel::<Told>();
+    let (wake, woken) = UnixStream::pair().map_err(broken)?;
+    wake.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(broken)?;
     let reader_run = run.clone();
     let work = move || {
         let reader = Reader::new(workspace, settings, reader_run, |one| {
-            // Nobody listens any more when the person has quit.
+            // Nobody listens any more when the person has quit. What cannot be written has been: the pipe is full.
             let _ = tell.send(one);
+            let _ = (&wake).write(&[1]);
         });
         reader.work(&asked);
     };
@@ -81,7 +87,7 @@ pub fn open(workspace: Workspace, settings: Settings, run: Option<RunId>) -> Com
     let reader = thread::Builder::new().name("reader".to_owned()).spawn(work).map_err(broken)?;
     let size = screen.size().map_err(broken)?;
     let app = App::new(size, now(), is_read_only(), run.map(|run| run.to_string()));
-    let edge = Edge { app, ask, told, signals, editing };
+    let edge = Edge { app, ask, told, woken, signals, editing };
     let ended = edge.run(&mut screen);
     // The reader ends when nobody can ask any more; what it was asked to do is done first.
     let quit = Instant::now();
@@ -97,6 +103,8 @@ struct Edge {
     app: App,
     ask: Sender<Ask>,
     told: Receiver<Told>,
+    /// Has something to read when the reader has told something.
+    woken: UnixStream,
     signals: Signals,
     /// The file in which a task is edited.
     editing: std::path::PathBuf,
@@ -111,10 +119,9 @@ impl Edge {
         loop {
             let mut changed = false;
             let mut events = Vec::new();
-            if terminal::poll(NAP)? {
-                while terminal::poll(Duration::ZERO)? {
-                    events.extend(event(terminal::read()?));
-                }
+            self.wait()?;
+            while terminal::poll(Duration::ZERO)? {
+                events.extend(event(terminal::read()?));
             }
             loop {
                 match self.told.try_recv() {
@@ -150,6 +157,28 @@ impl Edge {
                 screen.draw(&self.app)?;
             }
         }
+    }
+
+    /// Waits for a key, for the reader or for a signal.
+    fn wait(&self) -> io::Result<()> {
+        let stdin = io::stdin();
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.woken, PollFlags::IN)];
+        let nap = Timespec { tv_sec: 0, tv_nsec: i64::from(NAP.subsec_nanos()) };
+        match poll(&mut ready, Some(&nap)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if ready.first().is_some_and(|stdin| stdin.revents().intersects(PollFlags::HUP | PollFlags::ERR)) {
+            // Mostly a signal says so.
+            thread::sleep(NAP);
+            return match self.signals.end() {
+                Some(_) => Ok(()),
+                None => Err(io::Error::other("the terminal is gone")),
+            };
+        }
+        let mut sink = [0; 64];
+        while matches!((&self.woken).read(&mut sink), Ok(n) if n == sink.len()) {}
+        Ok(())
     }
 
     /// Does what the app asks for; the exit code if that is the end.

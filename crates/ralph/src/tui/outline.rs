@@ -19,6 +19,7 @@ pub struct Node {
     pub below: u32,
     pub status: Status,
     pub verified: bool,
+    /// The heading of its phase.
     pub phase: Option<String>,
 }
 

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use ralph_core::event::WaitingFor;
 use ralph_core::model::{NewTask, RunId, TaskId};
 use ralph_core::store::{PlanRow, Purpose, RunRequest, RunRow};
-use serde_json::Value;
 
 use super::outline::Outline;
 use super::texts::Texts;
@@ -17,7 +16,7 @@ use crate::command_error::CommandError;
 use crate::commands::limits;
 use crate::commands::run::Crew;
 use crate::commands::task::edit::title;
-use crate::facts::{ActiveRun, BreakerFacts, LearningFacts, PlanFacts, TaskFacts};
+use crate::facts::{self, ActiveRun, BreakerFacts, LearningFacts, PhaseNames, PlanFacts, RunTime, TaskFacts};
 use crate::settings::Settings;
 use crate::workspace::{Workspace, is_active, now, plan_counts};
 
@@ -154,6 +153,10 @@ impl<'t> Reader<'t> {
         let store = &self.workspace.store;
         let interrupted = self.workspace.interrupted_tasks()?;
         let mut nodes = store.outline()?;
+        let phases = PhaseNames::read(&self.workspace);
+        for phase in nodes.iter_mut().filter_map(|node| node.phase.as_mut()) {
+            *phase = phases.title(phase);
+        }
         for node in nodes.iter_mut().filter(|node| interrupted.contains_key(&node.id)) {
             node.status = ralph_core::model::Status::Pending;
         }
@@ -260,7 +263,6 @@ impl<'t> Reader<'t> {
             breaker: Some(BreakerFacts::read(store, &self.settings)?),
             models: crew.map(|crew| crew.agent().ladder().to_vec()).unwrap_or_default(),
             spent_today: store.spent_on_day(now())?,
-            day_budget: *self.settings.run.max_cost_usd_per_day,
         })
     }
 
@@ -286,10 +288,8 @@ impl<'t> Reader<'t> {
             (RunState::Ended(_), ended) => ended,
             _ => None,
         };
-        let recorded =
-            store.run_settings(&run.id)?.and_then(|json| serde_json::from_str::<Value>(&json).ok());
-        let budget =
-            recorded.as_ref().and_then(|settings| settings.get("run.max_cost_usd")?.as_str()?.parse().ok());
+        let time = if state.is_over() { RunTime::Over } else { RunTime::UnderWay };
+        let budgets = facts::budgets(store, &self.settings, Some((&run.id, time)))?;
         Ok(RunHead {
             is_older: self.run.is_some()
                 && self.workspace.present_run()?.is_none_or(|last| last.id != run.id),
@@ -298,7 +298,8 @@ impl<'t> Reader<'t> {
             ended_at,
             state,
             cost: run.cost,
-            budget,
+            budget: budgets.run_usd,
+            day_budget: budgets.day_usd,
             waiting: waiting.cloned(),
         })
     }

@@ -121,10 +121,8 @@ pub fn plan_line(app: &App, row: Row, is_selected: bool, width: usize) -> (Line<
     let at = match row {
         Row::Phase(at) => {
             let phase = app.outline.nodes.get(at).and_then(|node| node.phase.as_deref()).unwrap_or_default();
-            let heading = Span::styled(
-                format!(" Phase {}", ansi::plain(phase)),
-                Style::new().add_modifier(Modifier::BOLD),
-            );
+            let heading =
+                Span::styled(format!(" {}", ansi::plain(phase)), Style::new().add_modifier(Modifier::BOLD));
             return (Line::from(heading), Line::default());
         }
         Row::Task(at) => at,
@@ -295,14 +293,14 @@ pub fn workers(app: &App) -> Vec<(Line<'static>, Line<'static>)> {
         let state = breaker.state.as_str().replace('_', " ");
         let color = if state == "closed" { DIM } else { RED };
         let failures = format!("{} of {} failures in a row", breaker.failures, breaker.threshold);
-        lines.push(format!("breaker {} {}", paint(color, state), paint(DIM, failures)));
+        lines.push(format!("circuit breaker {}: {}", paint(color, state), paint(DIM, failures)));
     }
     if let Some(run) = &head.run {
         let budget = if run.budget.is_some() { "" } else { "no cost limit" };
         let spent = format!("{} ", spent(&run.cost, run.budget));
         lines.push(format!("run {}{}", spent.trim_start(), paint(DIM, budget)));
     }
-    let today = spent(&head.spent_today, head.day_budget);
+    let today = spent(&head.spent_today, head.run.as_ref().and_then(|run| run.day_budget));
     if !today.is_empty() {
         lines.push(format!("today (UTC) {today}"));
     }

@@ -114,6 +114,7 @@ impl Sample {
             defaults_revision: 9,
             jobs: 1,
             branch: None,
+            sandbox: ralph_core::sandbox::Enforced::default(),
         };
         let kind = EventKind::RunStarted {
             agent: "claude".to_owned(),
@@ -127,6 +128,7 @@ impl Sample {
             asked: Default::default(),
             jobs: 1,
             branch: None,
+            sandbox: None,
         };
         store.start_run(&run, &mut RunEvent::new(1, minutes_ago(252), &run.id, kind)).unwrap();
         let import = TaskRef::from(&store.task("2.4").unwrap());
@@ -206,6 +208,11 @@ impl Sample {
         };
         let text: String = said.iter().map(line).collect();
         fs::write(self.dir.path().join("todo/.ralph/logs/live.jsonl"), text).unwrap();
+    }
+
+    /// Keeps the prompt of the attempt under way.
+    pub fn keep_prompt(&self, text: &str) {
+        fs::write(self.dir.path().join("todo/.ralph/logs/live.prompt.md"), text).unwrap();
     }
 
     /// Looks at it in a terminal of this size.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_core::model::{Outcome, RunId, Task, TaskId};
+use ralph_core::model::{Outcome, RunId, Status, Task, TaskId};
 use ralph_core::store::StoredEvent;
 
 use super::view::{Append, Tab, TextKey, Told, Which};
@@ -116,13 +116,7 @@ impl Texts {
     ) -> Result<(), CommandError> {
         let (Some(task), Some(attempt)) = (&key.task, key.attempt) else { return Ok(()) };
         let task = workspace.task(task.as_str())?;
-        let Some(logged) = find(workspace, &task, |logged| match attempt {
-            Which::Recorded(number) => logged.attempt.attempt_number == number,
-            Which::UnderWay => logged.state != State::Ended,
-        })?
-        else {
-            return Ok(());
-        };
+        let Some(logged) = find(workspace, &task, attempt)? else { return Ok(()) };
         let number = logged.attempt.attempt_number;
         match AttemptReader::open(workspace, &task, &logged, UNBROKEN) {
             Ok(reader) => {
@@ -149,8 +143,8 @@ impl Texts {
         let Source::Log(log) = &mut self.source else { return Ok(()) };
         // Before the rest is read: the log of an attempt that is over is then whole.
         if log.over.is_none() && (changed || !log.caught_up) {
-            let own = |logged: &LoggedAttempt| logged.attempt.attempt_number == log.number;
-            log.over = find(workspace, &log.task, own)?.filter(|logged| logged.state != State::Running);
+            let own = find(workspace, &log.task, Which::Recorded(log.number))?;
+            log.over = own.filter(|logged| logged.state != State::Running);
         }
         let (started, mut lines) = (Instant::now(), String::new());
         let arrived = log.caught_up.then(now);
@@ -229,12 +223,12 @@ fn text_of(key: &TextKey, text: &str, how: Append) -> Told {
     Told::Text { key: key.clone(), lines, how }
 }
 
-fn find(
-    workspace: &Workspace,
-    task: &Task,
-    wanted: impl Fn(&LoggedAttempt) -> bool,
-) -> Result<Option<LoggedAttempt>, CommandError> {
-    Ok(LoggedAttempt::all(&workspace.store, task)?.into_iter().rfind(wanted))
+fn find(workspace: &Workspace, task: &Task, which: Which) -> Result<Option<LoggedAttempt>, CommandError> {
+    let is_wanted = |logged: &LoggedAttempt| match which {
+        Which::Recorded(number) => logged.attempt.attempt_number == number,
+        Which::UnderWay => logged.state != State::Ended,
+    };
+    Ok(LoggedAttempt::all(&workspace.store, task)?.into_iter().rfind(is_wanted))
 }
 
 /// A text that does not grow.
@@ -244,24 +238,7 @@ fn whole(workspace: &Workspace, settings: &Settings, key: &TextKey) -> Result<St
     };
     match key.tab {
         Tab::Live => about(workspace, settings, id),
-        Tab::Prompt => {
-            let task = workspace.task(id.as_str())?;
-            let Preview { agent, prompt, .. } = Preview::of(workspace, settings, &task)?;
-            let which = format!("prompt of the next attempt, for {}", prompt.choice.model);
-            let what =
-                if key.explain { "how it was made; x shows the prompt" } else { "x shows how it was made" };
-            let mut text = format!("{}\n", paint(DIM, format_args!("{which} · {what}")));
-            if let Some(reason) = &prompt.ask_human {
-                text +=
-                    &format!("{}\n", paint(YELLOW, format_args!("! no attempt would start now: {reason}")));
-            }
-            text += "\n";
-            text += &match key.explain {
-                true => explained(&prompt),
-                false => agent.prompt(&prompt.rules, &prompt.task),
-            };
-            Ok(text)
-        }
+        Tab::Prompt => prompt(workspace, settings, &workspace.task(id.as_str())?, key),
         Tab::Report => {
             let facts = TaskFacts::read(workspace, settings, id.as_str())?;
             Ok(match key.attempt {
@@ -297,6 +274,44 @@ fn whole(workspace: &Workspace, settings: &Settings, key: &TextKey) -> Result<St
     }
 }
 
+/// The prompt that the attempt had; where there is no attempt, or where that is asked for, that of the next one and how it is
+/// made.
+fn prompt(
+    workspace: &Workspace,
+    settings: &Settings,
+    task: &Task,
+    key: &TextKey,
+) -> Result<String, CommandError> {
+    let line = |style, text: &str| format!("{}\n", paint(style, text));
+    let mut text = String::new();
+    let logged = key.attempt.filter(|_| !key.explain).map(|which| find(workspace, task, which));
+    if let Some(logged) = logged.transpose()?.flatten() {
+        match logged.prompt(workspace, task) {
+            Ok(prompt) => {
+                let (number, model) = (logged.attempt.attempt, &logged.attempt.model);
+                let which = format!("attempt {number}, {model} · x: prompt of the next attempt");
+                return Ok(line(DIM, &which) + "\n" + &prompt);
+            }
+            Err(error) => text += &line(YELLOW, error.message()),
+        }
+    }
+    let Preview { agent, prompt, .. } = Preview::of(workspace, settings, task)?;
+    let other = match (key.explain, key.attempt) {
+        (false, _) => "x: how it is made",
+        (true, None) => "x: the prompt alone",
+        (true, Some(_)) => "x: prompt of the attempt",
+    };
+    text += &line(DIM, &format!("next attempt, {} · {other}", prompt.choice.model));
+    if let Some(reason) = &prompt.ask_human {
+        text += &line(YELLOW, &format!("! no attempt would start now: {reason}"));
+    }
+    text += "\n";
+    if key.explain {
+        text += &format!("{}\n", explained(&prompt));
+    }
+    Ok(text + &agent.prompt(&prompt.rules, &prompt.task))
+}
+
 /// A task of which no attempt has a log.
 fn about(workspace: &Workspace, settings: &Settings, id: &TaskId) -> Result<String, CommandError> {
     Ok(described(&TaskFacts::read(workspace, settings, id.as_str())?))
@@ -305,7 +320,11 @@ fn about(workspace: &Workspace, settings: &Settings, id: &TaskId) -> Result<Stri
 fn described(facts: &TaskFacts) -> String {
     let task = masked(facts.task.clone());
     let mut text = format!("{} {}\n", paint(BOLD, task.name()), task.title);
-    let status = format!("{}{}", facts.standing.word(), reason(&task));
+    let word = match task.status {
+        Status::Pending => "waiting".to_owned(),
+        _ => facts.standing.word(),
+    };
+    let status = format!("{word}{}", reason(&task));
     text += &format!("{status}\n");
     let gate =
         task.verify.as_deref().map_or("none: Ralph cannot verify it".to_owned(), |gate| format!("`{gate}`"));

@@ -20,6 +20,11 @@ pub enum Tab {
 }
 
 impl Tab {
+    /// Whether it shows what does not grow.
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Prompt | Self::Report | Self::Diff)
+    }
+
     pub const ALL: [Self; 5] = [Self::Live, Self::Prompt, Self::Report, Self::Diff, Self::Log];
 
     pub fn name(self) -> &'static str {
@@ -159,7 +164,6 @@ pub struct Head {
     /// Which models the next attempt can be given.
     pub models: Vec<String>,
     pub spent_today: Cost,
-    pub day_budget: Option<f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,7 +181,9 @@ pub struct RunHead {
     pub ended_at: Option<Timestamp>,
     pub state: RunState,
     pub cost: Cost,
+    /// What it may cost, and all runs of the day.
     pub budget: Option<f64>,
+    pub day_budget: Option<f64>,
     pub waiting: Option<CurrentWait>,
     /// Whether it is not the one under way or the last one.
     pub is_older: bool,

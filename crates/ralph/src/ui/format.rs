@@ -306,8 +306,11 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         Some(ErrorType::Spawn) => ("could not start the agent", true),
         Some(ErrorType::Permission) => ("permission denied", false),
         Some(ErrorType::Config) => ("configuration error", false),
+        Some(ErrorType::SandboxDenied) => ("sandbox", false),
         Some(ErrorType::Interrupted) => ("interrupted", true),
         Some(ErrorType::Lost) => ("interrupted by a crash", true),
+        // The agent did not say.
+        Some(ErrorType::Reported(name)) if name == "unknown" => ("failed", false),
         Some(ErrorType::Reported(name)) => {
             reported = format!("failed ({})", name.replace('_', " "));
             (reported.as_str(), false)

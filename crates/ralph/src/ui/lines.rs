@@ -5,6 +5,7 @@ use std::time::Duration;
 use ralph_core::agent::Activity;
 use ralph_core::event::{AttemptFinished, EventKind, GateAuthor, RunEvent, WaitingFor};
 use ralph_core::model::{FailureClass, GateOutcome, LearningId, NO_MODEL, Outcome, ReviewVerdict, Status};
+use ralph_core::sandbox::{Enforced, Mode};
 use ralph_core::store::{ConflictKind, Merged};
 use ralph_core::text::{code_line, few, one_line, shell_word};
 
@@ -21,7 +22,9 @@ const COMMAND_CHARS: usize = 200;
 /// The line of an event in a pipe or file, where there is no live display.
 pub fn plain_line(event: &RunEvent) -> Option<String> {
     match &event.kind {
-        EventKind::RunStarted { agent, strategy, tasks, jobs, branch, .. } => {
+        EventKind::RunStarted { agent, strategy, tasks, jobs, branch, sandbox, .. } => {
+            let confined = sandbox.as_ref().map(|sandbox| format!(", {}", sandbox_shown(sandbox)));
+            let confined = confined.unwrap_or_default();
             let workers = branch.as_ref().map(|branch| {
                 format!("; {}, landing on {branch}", format::counted(u64::from(*jobs), "worker"))
             });
@@ -29,7 +32,7 @@ pub fn plain_line(event: &RunEvent) -> Option<String> {
             let total = format::counted(tasks.total, "task");
             let warning = line(event).map(|warning| format!("\n{warning}")).unwrap_or_default();
             Some(format!(
-                "Run {}: {total}, {} done; agent {agent}, strategy {strategy}{workers}{warning}",
+                "Run {}: {total}, {} done; agent {agent}, strategy {strategy}{confined}{workers}{warning}",
                 event.run_id, tasks.done
             ))
         }
@@ -43,6 +46,27 @@ pub fn plain_line(event: &RunEvent) -> Option<String> {
         )),
         _ => line(event),
     }
+}
+
+fn sandbox_shown(sandbox: &Enforced) -> String {
+    match (sandbox.backend, sandbox.mode) {
+        (Some(backend), _) => format!("sandbox {backend}"),
+        (None, Mode::Off) => "sandbox off".to_owned(),
+        (None, Mode::Auto | Mode::Required) => "no sandbox".to_owned(),
+    }
+}
+
+/// What a person should know of a sandbox that is not what it should be.
+fn weak_sandbox(sandbox: &Enforced) -> Option<String> {
+    let fix = sandbox.problems.first().map(|problem| format!("; {}: {}", problem.why, problem.fix));
+    let fix = fix.unwrap_or_default();
+    let text = match sandbox.backend {
+        None if sandbox.mode == Mode::Off => return None,
+        None => format!("! No sandbox: agents and gates may do all that you may{fix}"),
+        Some(_) if sandbox.gaps.is_empty() => return None,
+        Some(backend) => format!("! The sandbox ({backend}) has gaps: {}{fix}", sandbox.gaps.join("; ")),
+    };
+    Some(paint(YELLOW, text))
 }
 
 /// Names the worker in front of what it tells, where a run has several.
@@ -70,11 +94,17 @@ pub fn line(event: &RunEvent) -> Option<String> {
     let yellow = |text: String| Some(paint(YELLOW, text));
     let dim = |text: String| Some(paint(DIM, text));
     match &event.kind {
-        EventKind::RunStarted { gates_off: true, .. } => {
-            yellow("! --no-gate: gates do not run, tasks will be unverified".to_owned())
+        EventKind::RunStarted { gates_off: true, sandbox, .. } => {
+            let off = paint(YELLOW, "! --no-gate: gates do not run, tasks will be unverified");
+            let weak = sandbox.as_ref().and_then(weak_sandbox);
+            Some([Some(off), weak].into_iter().flatten().collect::<Vec<_>>().join("\n"))
         }
-        EventKind::RunStarted { without_gate, ungated, already_green, .. } => {
-            let lines = [self::ungated(*without_gate, ungated), self::already_green(already_green)];
+        EventKind::RunStarted { without_gate, ungated, already_green, sandbox, .. } => {
+            let lines = [
+                self::ungated(*without_gate, ungated),
+                self::already_green(already_green),
+                sandbox.as_ref().and_then(weak_sandbox),
+            ];
             let lines: Vec<String> = lines.into_iter().flatten().collect();
             (!lines.is_empty()).then(|| lines.join("\n"))
         }

@@ -282,8 +282,8 @@ fn a_run_of_another_host_counts_as_long_as_it_gives_signs_of_life() {
     project.ok(&["run"]);
     move_away(&project, "2999-01-01T00:00:00.000Z");
     assert!(active(&project));
-    let run = project.ralph(&["stop"]).expect_code(1);
-    assert!(run.stderr.contains("elsewhere"), "{}", run.stderr);
+    let run = project.ralph(&["stop"]).expect_code(2);
+    assert!(run.stderr.contains("on other hosts"), "{}", run.stderr);
 
     move_away(&project, "2020-01-01T00:00:00.000Z");
     assert!(!active(&project));

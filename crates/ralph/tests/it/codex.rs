@@ -45,7 +45,7 @@ fn stage(script: impl FnMut(&Request) -> Reply + Send + 'static) -> Stage {
 }
 
 /// The model uses the shell, as today's models do: by a program that calls tools.
-fn shell(command: &str) -> Reply {
+pub fn shell(command: &str) -> Reply {
     let command = json!(command);
     Reply::tool(
         "exec",
@@ -54,7 +54,7 @@ fn shell(command: &str) -> Reply {
 }
 
 /// The model changes files.
-fn patch(lines: &[&str]) -> Reply {
+pub fn patch(lines: &[&str]) -> Reply {
     let lines = json!(format!("*** Begin Patch\n{}\n*** End Patch\n", lines.join("\n")));
     Reply::tool("exec", json!(format!("await tools.apply_patch({lines}); text(\"ok\");")))
 }

@@ -11,7 +11,7 @@ use crate::stage::{Player, Stage, end_by};
 use crate::support::Project;
 
 /// Gemini CLI.
-const GEMINI: Player = Player {
+pub const GEMINI: Player = Player {
     agent: "gemini",
     program: ("RALPH_TEST_GEMINI", "gemini"),
     env: |url| vec![("GEMINI_API_KEY", "test".to_owned()), ("GOOGLE_GEMINI_BASE_URL", url.to_owned())],
@@ -19,7 +19,7 @@ const GEMINI: Player = Player {
 };
 
 /// A base URL alone would mean another way to log in. The program tries again up to ten times unless it is told not to.
-const OWN_SETTINGS: &str = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}},
+pub const OWN_SETTINGS: &str = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}},
     "general": {"maxAttempts": 1, "enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}}"#;
 
 fn stage(script: impl FnMut(&Request) -> Reply + Send + 'static) -> Stage {
@@ -41,14 +41,14 @@ fn user_text(body: &Value) -> String {
 }
 
 /// The model says that the assigned task is done.
-fn done(request: &Request) -> Reply {
+pub fn done(request: &Request) -> Reply {
     let text = user_text(&request.body);
     let (_, rest) = text.split_once("## Assigned Task\n\n**ID:** ").unwrap();
     let id = rest.lines().next().unwrap();
     Reply::text(format!("The parser works.\n\n<task-done>{id}</task-done>"))
 }
 
-fn shell(command: &str) -> Reply {
+pub fn shell(command: &str) -> Reply {
     let input = json!({"command": command, "description": "Work"});
     Reply::tool("run_shell_command", input)
 }

@@ -1,7 +1,9 @@
 //! Several workers of one run, each in a working tree of its own, that land on one branch.
 
 mod crash;
+mod following;
 mod landing;
+mod limits;
 mod storm;
 mod trees;
 

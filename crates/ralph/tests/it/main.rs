@@ -63,8 +63,11 @@ mod report;
 mod review;
 mod run;
 mod runs;
+mod sandbox;
 mod secrets;
 mod serve;
+#[cfg(feature = "postgres")]
+mod server_store;
 mod specs;
 mod stage;
 mod stats;

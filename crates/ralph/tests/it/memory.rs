@@ -350,3 +350,33 @@ fn life_03_04_the_end_of_a_run_merges_and_prunes_and_says_so() {
     let kinds = rows(&project, "SELECT type FROM run_events WHERE type = 'learnings_tidied'");
     assert_eq!(kinds.len(), 1);
 }
+
+#[test]
+fn the_prompt_of_each_attempt_is_kept_with_its_log_and_without_secrets() {
+    let project = project();
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    project.add(&["A", "--key", "a", "-d", &format!("Use {secret} for it.")]);
+    answer(&project, "a.1", FAILED);
+    answer(&project, "a.2", FAILED);
+    project.ralph(&["run", "--limit", "2"]).expect_code(4);
+    for number in ["1", "2"] {
+        let had = prompt(&project, &format!("a.{number}"));
+        assert!(had.contains(secret));
+        let kept = project.ok(&["context", "a", "--attempt", number]).stdout;
+        assert!(!kept.contains(secret));
+        let others = |text: &str| -> Vec<String> {
+            text.lines().filter(|line| !line.starts_with("Use ")).map(str::to_owned).collect()
+        };
+        assert_eq!(others(&had), others(&kept), "{number}");
+    }
+    let json = project.json(&["context", "a", "--attempt", "2", "--json"]);
+    assert_eq!(
+        (&json["attempt"], &json["attempt_number"], &json["agent"]),
+        (&json!(2), &json!(2), &json!("script"))
+    );
+    project.ralph(&["context", "a", "--attempt", "3"]).expect_code(2);
+    let log = project.history()[0]["log_path"].as_str().unwrap().to_owned();
+    std::fs::remove_file(project.path(log.replace(".jsonl", ".prompt.md"))).unwrap();
+    let gone = project.ralph(&["context", "a", "--attempt", "1"]).expect_code(1);
+    assert!(gone.stderr.contains("the prompt of attempt 1 of a was not kept"), "{}", gone.stderr);
+}

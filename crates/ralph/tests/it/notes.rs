@@ -44,6 +44,11 @@ fn a_note_ends_the_attempt_in_its_session_and_in_its_gate_and_is_told_in_the_nex
         assert!(project.read("prompt.2").contains("### Note from the user\n\nuse the parser"), "{place}");
         assert!(!project.read("prompt.1").contains("use the parser"));
         assert_eq!(notes(&project, "a"), [("shown".to_owned(), json!(1))]);
+        let retries = project.json(&["stats", "--json"])["escalation"].clone();
+        assert_eq!(
+            (&retries["after_note"]["attempts"], &retries["after_note"]["done"]),
+            (&json!(1), &json!(1))
+        );
         // The run shows the note itself, and its numbers grow.
         let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
@@ -92,6 +97,9 @@ fn a_note_is_told_again_after_a_crash_and_to_the_parts_of_a_split_task() {
     let killed = Command::new("kill").args(["-KILL", &run.0.id().to_string()]).status();
     assert!(killed.unwrap().success());
     drop(run);
+    // Before the next run has found the crash, too.
+    assert_eq!(notes(&project, "1.1"), [("queued".to_owned(), json!(1))]);
+    assert!(project.ok(&["task", "show", "1.1"]).stdout.contains("(queued)"));
     project.ok(&["run"]);
     let sections = (1..=4).map(|n| project.read(&format!("prompt.{n}")).contains("keep the tests"));
     assert_eq!(sections.collect::<Vec<_>>(), [true; 4], "lost, split, and both halves");

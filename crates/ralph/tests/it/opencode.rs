@@ -17,7 +17,7 @@ use crate::stage::{Player, Stage, done, end_by};
 use crate::support::{Project, eventually};
 
 /// OpenCode, with a provider of its own whose model is the scripted one.
-const OPENCODE: Player = Player {
+pub const OPENCODE: Player = Player {
     agent: "opencode",
     program: ("RALPH_TEST_OPENCODE", "opencode"),
     env: |url| {
@@ -51,12 +51,16 @@ fn config(url: &str, cost: Value) -> String {
 /// A stage whose program finds everything in place, so that it downloads nothing.
 fn stage(script: impl FnMut(&Request) -> Reply + Send + 'static) -> Stage {
     let project = Project::new();
+    furnish(&project);
+    Stage::with(&OPENCODE, project, script)
+}
+
+pub fn furnish(project: &Project) {
     let settings = project.path("../home/.config/opencode");
     fs::create_dir_all(settings.join("node_modules")).unwrap();
     let installed = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}});
     let lock = settings.join("package-lock.json");
     fs::write(lock, installed.to_string()).unwrap();
-    Stage::with(&OPENCODE, project, script)
 }
 
 /// An error that OpenCode tries again at once.
@@ -68,7 +72,7 @@ fn error_with(status: u16, header: &str, value: &str) -> Reply {
     Reply::Error { status, headers: vec![(header.to_owned(), value.to_owned())] }
 }
 
-fn bash(command: &str) -> Reply {
+pub fn bash(command: &str) -> Reply {
     Reply::tool("bash", json!({"command": command, "description": "Work"}))
 }
 

@@ -87,7 +87,7 @@ fn a_diff_shows_the_commits_of_a_task_or_the_saved_changes_of_a_failed_attempt()
     assert!(project.ok(&["diff", "a", "--stat"]).stdout.contains("a.txt | 2 ++"));
 
     for (args, says) in [
-        (vec!["diff", "idle"], "git has no changes of idle"),
+        (vec!["diff", "idle"], "attempt 1 of idle changed no files"),
         (vec!["diff", "idle", "--attempt", "1"], "attempt 1 of idle changed no files"),
         (vec!["diff", "a", "--attempt", "9"], "a has no attempt 9"),
         (vec!["diff", "later"], "later has no attempts yet"),

@@ -187,6 +187,7 @@ fn only_the_page_itself_is_answered_without_a_cookie_and_nothing_to_a_foreign_na
         "/api/plan",
         "/api/task?task=1.1",
         "/api/prompt?task=1.1",
+        "/api/prompt?task=1.1&number=1",
         "/api/log?task=1.1",
         "/api/diff?task=1.1",
         "/api/decisions",
@@ -433,6 +434,7 @@ fn what_others_wrote_arrives_as_clean_text() {
         "/api/plan",
         "/api/task?task=1.1",
         "/api/prompt?task=1.1",
+        "/api/prompt?task=1.1&number=1",
         "/api/log?task=1.1",
         "/api/decisions",
         "/api/memory",
@@ -544,6 +546,28 @@ fn a_large_plan_is_sent_in_parts() {
     let cookie = format!("Cookie: {}\r\n", login.cookie);
     let sizes = ["/api/now", "/api/plan"].map(|path| serve.get(path, &cookie).body.len());
     assert!(sizes.iter().all(|size| *size < 200_000), "{sizes:?}");
+}
+
+#[test]
+fn phases_have_the_names_of_the_plan_file_and_budgets_are_those_of_the_run() {
+    let project = Project::new();
+    project.agent("echo TASK_COMPLETE");
+    project.write(
+        "tasks.md",
+        "# Tasks\n\n## Phase 1: Make it work\n\n- [ ] 1.1 Keep the list\n  - **Verify**: `true`\n\n\
+         ## Phase 2\n\n- [ ] 2.1 Show the list\n  - **Verify**: `true`\n",
+    );
+    project.ok(&["import", "tasks.md"]);
+    project.ok(&["run", "--max-minutes", "30"]);
+    let serve = Serve::start(&project, &[]);
+    let now = serve.view(&serve.login(), "/api/now");
+    let texts = |list: &str, name: &str| -> Vec<String> {
+        let all = now[list].as_array().unwrap().iter();
+        all.map(|one| one[name].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(texts("groups", "title"), ["Phase 1: Make it work", "Phase 2"]);
+    assert_eq!(texts("budgets", "label"), ["Time of the run"]);
+    assert!(texts("budgets", "text")[0].ends_with(" of 30 min"), "{:?}", now["budgets"]);
 }
 
 #[test]

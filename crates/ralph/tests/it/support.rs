@@ -175,6 +175,8 @@ impl Project {
             .env("LANG", "C.UTF-8")
             .env("GIT_CONFIG_GLOBAL", home.join(".gitconfig"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            // Scripted agents keep notes beside the work tree. Tests of the sandbox turn it on.
+            .env("RALPH_SANDBOX_BACKEND", "off")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
     }
 

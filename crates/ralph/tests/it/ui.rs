@@ -153,7 +153,7 @@ fn a_run_of_another_process_is_seen_steered_and_left_alone() {
     ui.press("\u{1b}");
     ui.expect("2 Attempts of b Second");
     ui.press("!");
-    ui.expect("Note for b, now");
+    ui.expect("Note for b Second, now");
     ui.press("begin anew\r");
     ui.expect("retries with the note");
     eventually("a second attempt is under way", || {

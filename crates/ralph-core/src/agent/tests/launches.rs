@@ -33,6 +33,7 @@ fn launch(agent: &Agent, model: &str, task: &str, budget_usd: Option<f64>) -> La
         rules: "## Rules\n",
         task_prompt: task,
         is_root: true,
+        is_confined: false,
         budget_usd,
     })
 }

@@ -119,7 +119,7 @@ pub(super) struct Shown {
 /// How a task's box is to be, where it is not so.
 pub(in crate::engine) fn mark_of(task: &FiledTask) -> Option<bool> {
     match (task.status, task.tick) {
-        (Status::Done, Tick::Open | Tick::Unproven) => Some(true),
+        (_, Tick::Open | Tick::Unproven) if task.is_over => Some(true),
         // Who ticked it during an attempt may have been the agent.
         (_, Tick::Unproven) => Some(false),
         (Status::Done | Status::Skipped, _) | (_, Tick::Open) => None,

@@ -34,6 +34,7 @@ fn commit(git: &Git, before: &Snapshot, timeout: Duration) -> Result<Option<Stri
         env: Vec::new(),
         timeout,
         grace: Duration::from_secs(1),
+        confinement: None,
     };
     let outcome = git.commit(&order, &Interrupt::default(), &mut || {})?;
     Ok(outcome.hash)

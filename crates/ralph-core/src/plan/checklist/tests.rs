@@ -153,7 +153,7 @@ fn other_marks_in_boxes_are_told() {
     assert_eq!(draft.tasks[0].description, "- [?] odd");
     assert_eq!((draft.tasks[1].title.as_str(), draft.tasks[1].done), ("half", false));
     let lines: Vec<usize> = draft.notes.iter().map(|note| note.line).collect();
-    assert_eq!(lines, [2, 5]);
+    assert_eq!(lines, [2, 3, 5]);
 }
 
 #[test]

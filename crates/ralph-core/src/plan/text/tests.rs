@@ -107,6 +107,16 @@ fn imp_04_what_ends_a_phase() {
     }
 }
 
+#[test]
+fn phases_are_called_what_their_headings_say() {
+    let text = "# Plan\n## Phase 1: Make it work (POC)\n### 2. Setup\n## **Phase 2** — _Commands_\n## Phase 3\n\
+                ## 4. Release ##\n## Phase 1: Again\n```\n## Phase 5: Hidden\n```\n";
+    let names = phase_names(text);
+    let names: Vec<(&str, &str)> =
+        names.iter().map(|(number, name)| (number.as_str(), name.as_str())).collect();
+    assert_eq!(names, [("1", "Make it work (POC)"), ("2", "Commands"), ("4", "Release")]);
+}
+
 proptest! {
     #[test]
     fn one_line_is_one_line(text in any::<String>()) {

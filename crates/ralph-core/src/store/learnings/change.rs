@@ -1,7 +1,6 @@
 //! Rows are added and archived, never rewritten: an edit, a merge and a join are each a new row that replaces the old
 //! ones, and restoring brings those back.
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::{LearningFilter, active, find, index, known};
@@ -10,7 +9,7 @@ use crate::memory::recall::upkeep::{Merge, UpkeepPolicy, is_stale};
 use crate::model::{
     Learning, LearningId, LearningState, NewLearning, Record, Source, TaskId, Timestamp, counted,
 };
-use crate::store::sql::{Changes, Statements, bind, record};
+use crate::store::sql::{Changes, Connection, Statements, bind, record};
 use crate::store::{Durability, Random, Result, Store, StoreError};
 
 /// No line of edits and merges is longer; the bound is for files that say otherwise.
@@ -57,7 +56,7 @@ impl Store {
     /// A write after which the index is up to date.
     pub(in super::super) fn write_indexed<T>(
         &mut self,
-        change: impl FnOnce(&Connection) -> Result<T>,
+        mut change: impl FnMut(&Connection) -> Result<T>,
     ) -> Result<T> {
         self.write(Durability::Power, |tx| {
             let value = change(tx)?;

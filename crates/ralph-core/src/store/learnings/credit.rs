@@ -4,15 +4,13 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use rusqlite::Connection;
-
 use super::change::{Origin, archive, insert, is_deleted, supersede};
 use super::{find, index};
 use crate::memory::recall::duplicates::{WordSet, probe_tokens};
 use crate::memory::recall::upkeep::Merge;
 use crate::memory::recall::upkeep::{Tally, base_rate, kind_of_attempt};
 use crate::model::{FailureClass, Learning, LearningId, NewLearning, Outcome, Source, TaskId, Timestamp};
-use crate::store::sql::{Changes, Json, Statements, bind};
+use crate::store::sql::{Changes, Connection, Json, Statements, bind};
 use crate::store::{Capture, Random, Result};
 
 /// Notes which learnings an attempt was shown; one that counts also judges them, once per task: its latest word stands.

@@ -5,13 +5,11 @@ mod credit;
 
 use std::collections::{BTreeMap, HashSet};
 
-use rusqlite::{Connection, params_from_iter};
-
 pub use change::*;
 pub(super) use change::{add_all, note_deleted, prune};
 pub(super) use credit::{credit, learn};
 
-use super::sql::{Row, Statements, conditions, record, value};
+use super::sql::{Connection, ReadResult, Row, Statements, conditions, record, value};
 use super::sqlite::learning_index as index;
 use super::{Durability, Result, Store, StoreError};
 use crate::memory::recall::weights::LOOKUP_BUDGET;
@@ -60,7 +58,7 @@ record!(Candidate {
 });
 record!(LearningCounts { active, unmerged, newest });
 
-fn millis(row: &Row<'_>, name: &str) -> rusqlite::Result<i64> {
+fn millis(row: &Row<'_>, name: &str) -> ReadResult<i64> {
     Ok(row.get::<Timestamp>(name)?.as_millis())
 }
 
@@ -84,7 +82,7 @@ impl Store {
         }
         let state = filter.state.map_or("true", state_condition);
         let sql = format!("{LEARNING} WHERE {state}{wanted} ORDER BY l.created_at DESC, l.id");
-        let mut found: Vec<Learning> = self.all(&sql, params_from_iter(values))?;
+        let mut found: Vec<Learning> = self.all(&sql, values.as_slice())?;
         if let Some(tag) = &filter.tag {
             // Not in SQL, whose lower() knows ASCII only.
             let tag = tag.trim().to_lowercase();

@@ -1,12 +1,10 @@
 //! What a ticked box in a file says, and whether it is believed.
 
-use rusqlite::Connection;
-
 use super::import::Before;
 use super::{Author, Tick};
 use crate::model::{DoneBy, Status, TaskId, Timestamp, Verification};
 use crate::plan::DraftTask;
-use crate::store::sql::Statements;
+use crate::store::sql::{Connection, Statements};
 use crate::store::{Result, claims, fixes, plan, status, task_changes};
 
 /// How the box of a task stands, and whether it is believed.

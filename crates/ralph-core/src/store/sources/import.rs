@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::Connection;
-
 use super::boxes::{Word, take_parents_word, take_word, tick_of};
 use super::link::{Known, has_other_tasks, link, put_in_order};
 use super::specs::{KeySpace, name_specs, show_specs};
@@ -11,7 +9,7 @@ use super::{Author, GateEdit, ImportReport, ImportRequest, ImportedTask, Replace
 use crate::files::digest;
 use crate::model::{Key, NewTask, Phase, Status, Task, TaskId, Timestamp};
 use crate::plan::{DraftTask, Format};
-use crate::store::sql::{Changes, Json, Row, Statements, bind, record};
+use crate::store::sql::{Changes, Connection, Json, ReadResult, Row, Statements, bind, record};
 use crate::store::{Random, Result, StoreError, fixes, plan, status, task_changes};
 use crate::text::neutral::without_live_signals;
 
@@ -123,8 +121,8 @@ pub(super) fn import(
              ON CONFLICT (task_id) DO UPDATE SET digest = excluded.digest, after = excluded.after,
                  gate_waits = excluded.gate_waits, waiting_gate = excluded.waiting_gate,
                  -- Of a task under way the file's word is not taken yet.
-                 ticked = CASE WHEN excluded.ticked > 0 AND task_id IN (SELECT task_id FROM claims)
-                     THEN ticked ELSE excluded.ticked END",
+                 ticked = CASE WHEN excluded.ticked > 0 AND task_sources.task_id IN (SELECT task_id FROM claims)
+                     THEN task_sources.ticked ELSE excluded.ticked END",
             bind! {
                 id, source, name, ticked: tick_of(tx, task, before.get(name), &id, &request.author)? as i64,
                 digest, after: Json(&task.after), waits: waiting.is_some(), gate: waiting.flatten(),
@@ -400,7 +398,7 @@ fn gone(tx: &Connection, source: i64, asked_for: bool) -> Result<HashSet<String>
 record!(ImportedTask { id, key, spec, name, title, status, verified, done_by });
 record!(Before { id = "task_id", tick = "ticked", digest, after, waiting via waiting });
 
-fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
+fn waiting(row: &Row<'_>, _: &str) -> ReadResult<Option<WaitingGate>> {
     let waits: bool = row.get("gate_waits")?;
     waits.then(|| row.get("waiting_gate")).transpose()
 }
@@ -408,8 +406,8 @@ fn waiting(row: &Row<'_>, _: &str) -> rusqlite::Result<Option<WaitingGate>> {
 /// The file is compared as in the index on keys: see [`task_changes::BY_KEY`].
 pub(in crate::store) const UNOWNED: &str = "SELECT id, source_id IS NOT NULL FROM tasks t
      WHERE (key = :name AND coalesce(source_id, 0) = :source
-             OR source_id IS NULL AND (:is_export AND id = :name
-                 OR key = :name AND (:is_export OR title = :title)))
+             OR source_id IS NULL AND (:is_export = 1 AND id = :name
+                 OR key = :name AND (:is_export = 1 OR title = :title)))
          AND NOT EXISTS (SELECT 1 FROM task_sources s WHERE s.task_id = t.id)
      ORDER BY source_id IS NULL LIMIT 1";
 

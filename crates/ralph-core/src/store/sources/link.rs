@@ -2,13 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::Connection;
-
 use super::ImportRequest;
 use super::import::Before;
 use crate::model::{TaskId, Timestamp};
 use crate::plan::{Draft, Format};
-use crate::store::sql::Statements;
+use crate::store::sql::{Connection, Statements};
 use crate::store::{Result, plan, status, task_changes};
 
 /// What is known of the tasks of a file, by the names that it uses.

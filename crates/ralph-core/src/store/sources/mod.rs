@@ -5,15 +5,17 @@ mod import;
 mod link;
 mod specs;
 
-use rusqlite::Connection;
-use rusqlite::types::{FromSqlResult, ToSqlOutput, ValueRef};
 use serde::Serialize;
 
 #[cfg(test)]
 pub(super) use import::UNOWNED;
 pub(super) use specs::{KeySpace, name_specs, show_specs};
 
-use super::sql::{Changes, Column, Statements, bind, record};
+use super::fixes::NEEDLESS;
+use super::sql::{
+    Changes, Column, Connection, FromSqlResult, Statements, ToSqlOutput, ValueRef, bind, record,
+};
+use super::task_changes::PARENT_DONE;
 use super::{Durability, FixText, Random, Result, Store, fixes, plan};
 use crate::model::{DoneBy, Key, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
@@ -25,6 +27,8 @@ pub struct SourceFile {
     /// Where it is, relative to the project where it is in it.
     pub path: String,
     pub format: String,
+    /// What people call it.
+    pub spec: String,
     /// What it looked like when Ralph last read or wrote it.
     pub digest: Option<String>,
 }
@@ -154,6 +158,8 @@ pub struct FiledTask {
     /// The commit after the attempt that finished it.
     pub commit: Option<String>,
     pub is_fix: bool,
+    /// Done, or skipped because the task that it is part of, or fixes, is done: its box shows that nothing is left to do.
+    pub is_over: bool,
 }
 
 /// A task that Ralph added to a plan and that its file does not have yet.
@@ -200,10 +206,10 @@ impl Column for Tick {
     }
 }
 
-record!(SourceFile { id, path, format, digest });
+record!(SourceFile { id, path, format, spec, digest });
 record!(GateEdit { id, name, before = "verify", after = "waiting_gate" });
 record!(WaitingGate { gate, path });
-record!(FiledTask { id, name, title, status, tick = "ticked", commit = "last_commit", is_fix });
+record!(FiledTask { id, name, title, status, tick = "ticked", commit = "last_commit", is_fix, is_over });
 
 impl Store {
     pub fn sources(&self) -> Result<Vec<SourceFile>> {
@@ -237,17 +243,20 @@ impl Store {
     pub fn waiting_gates(&self) -> Result<Vec<WaitingGate>> {
         let sql = "SELECT t.id, t.name, t.verify, s.waiting_gate, f.path
              FROM task_sources s JOIN tasks t ON t.id = s.task_id JOIN sources f ON f.id = s.source_id
-             WHERE s.gate_waits ORDER BY t.position";
+             WHERE s.gate_waits = 1 ORDER BY t.position";
         self.all(sql, [])
     }
 
     /// Tasks of a file whose box may have to change.
     pub fn due_boxes(&self, source: i64) -> Result<Vec<FiledTask>> {
-        self.all(&format!("{FILED} JOIN due_boxes d ON d.task_id = t.id WHERE d.source_id = ?1"), [source])
+        self.all(
+            &format!("{} JOIN due_boxes d ON d.task_id = t.id WHERE d.source_id = ?1", filed()),
+            [source],
+        )
     }
 
     pub fn filed_tasks(&self, source: i64) -> Result<Vec<FiledTask>> {
-        self.all(&format!("{FILED} WHERE s.source_id = ?1 ORDER BY t.position"), [source])
+        self.all(&format!("{} WHERE s.source_id = ?1 ORDER BY t.position", filed()), [source])
     }
 
     /// Tasks that belong into a file and are not in it, in the order in which they go in: fix tasks of its tasks, then
@@ -296,12 +305,21 @@ impl Store {
     }
 }
 
-const FILED: &str = "SELECT t.id, s.name, t.title, t.status, s.ticked,
-        (SELECT o.commit_after FROM iteration_outcomes o
-         WHERE o.task_id = t.id AND o.commit_after IS NOT o.commit_before
-         ORDER BY o.attempt_number DESC LIMIT 1) AS last_commit,
-        EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id) AS is_fix
-    FROM task_sources s JOIN tasks t ON t.id = s.task_id";
+fn filed() -> String {
+    format!(
+        "SELECT t.id, s.name, t.title, t.status, s.ticked,
+             (SELECT o.commit_after FROM iteration_outcomes o
+              WHERE o.task_id = t.id AND o.commit_after IS DISTINCT FROM o.commit_before
+              ORDER BY o.attempt_number DESC LIMIT 1) AS last_commit,
+             EXISTS (SELECT 1 FROM fixes f WHERE f.task_id = t.id) AS is_fix,
+             t.status = 'done' OR t.status = 'skipped' AND (t.reason = '{PARENT_DONE}' OR t.reason = '{NEEDLESS}' AND EXISTS (
+                 WITH RECURSIVE above (id) AS (
+                     SELECT original_id FROM fixes WHERE task_id = t.id
+                     UNION SELECT f.original_id FROM above a JOIN fixes f ON f.task_id = a.id)
+                 SELECT 1 FROM above a JOIN tasks o ON o.id = a.id WHERE o.status = 'done')) AS is_over
+         FROM task_sources s JOIN tasks t ON t.id = s.task_id"
+    )
+}
 
 /// Fix tasks, the name of the task they fix, and its id.
 const FIXES: &str = "SELECT f.task_id, s.name, f.original_id

@@ -1,11 +1,9 @@
 //! Specs: the names of plan files, and which tasks show them with their keys.
 
-use rusqlite::Connection;
-
 use super::SourceFile;
 use crate::plan::spec_names;
 use crate::store::Result;
-use crate::store::sql::{Changes, Statements, bind, record};
+use crate::store::sql::{Changes, Connection, Statements, bind, record};
 
 /// Where a key is unique: within a file, or among the tasks that came from none.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +48,8 @@ pub(in crate::store) fn show_specs(conn: &Connection) -> Result<()> {
     let several: bool = conn.one(sql, [])?;
     conn.change(
         "UPDATE tasks SET spec_shown = 1 - spec_shown
-         WHERE spec_shown <> (:several AND source_id IS NOT NULL
-             OR EXISTS (SELECT 1 FROM tasks o WHERE o.key = tasks.key AND o.id <> tasks.id))",
+         WHERE spec_shown <> CASE WHEN :several = 1 AND source_id IS NOT NULL
+             OR EXISTS (SELECT 1 FROM tasks o WHERE o.key = tasks.key AND o.id <> tasks.id) THEN 1 ELSE 0 END",
         bind! { several },
     )
 }

@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rusqlite::Connection;
-
 use crate::memory::recall::tokens::{each_token, index_text};
 use crate::model::LearningId;
 use crate::store::Result;
-use crate::store::sql::{Changes, Json, Statements, bind};
+use crate::store::connection::Dialect;
+use crate::store::sql::{Changes, Connection, Json, Statements, bind};
 
 /// A learning's text as the index holds it.
 struct Doc {
@@ -87,7 +86,9 @@ pub(in crate::store) fn sync(tx: &Connection) -> Result<()> {
 fn remove(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let sql = "SELECT doc, terms, tags FROM learning_docs WHERE learning_id = ?1";
     let Some((doc, terms, tags)) = tx.first::<(i64, String, Vec<String>)>(sql, [id])? else { return Ok(()) };
-    tx.change("DELETE FROM learning_index WHERE rowid = ?1", [doc])?;
+    if tx.dialect() == Dialect::Sqlite {
+        tx.change("DELETE FROM learning_index WHERE rowid = ?1", [doc])?;
+    }
     tx.change("DELETE FROM learning_docs WHERE doc = ?1", [doc])?;
     let tags = tags.iter().map(String::as_str);
     deltas.count(terms.split_whitespace(), tags, -1);
@@ -104,14 +105,35 @@ fn add(tx: &Connection, id: &LearningId, deltas: &mut Deltas) -> Result<()> {
     let terms: Vec<&str> = doc.terms.iter().map(String::as_str).collect();
     let (words, tags) = (terms.join(" "), Json(&doc.tag_names));
     let values = bind! { learning_id: id, terms: words, tags };
-    tx.insert("learning_docs", values)?;
-    let values = bind! {
-        rowid: tx.last_insert_rowid(), title: doc.title, content: doc.content, tags: doc.tags,
-    };
-    tx.insert("learning_index", values)?;
+    let number = tx.insert_numbered("learning_docs", "doc", values)?;
+    index(tx, number, &doc)?;
     let tags = doc.tag_names.iter().map(String::as_str);
     deltas.count(terms.into_iter(), tags, 1);
     Ok(())
+}
+
+/// Puts the words of a learning into the index.
+fn index(tx: &Connection, number: i64, doc: &Doc) -> Result<()> {
+    match tx.dialect() {
+        Dialect::Sqlite => tx.insert(
+            "learning_index",
+            bind! { rowid: number, title: doc.title, content: doc.content, tags: doc.tags },
+        ),
+        Dialect::Postgres => {
+            let sql =
+                "INSERT INTO learning_postings (term, doc) SELECT value, :number FROM json_each(:terms)";
+            tx.change(sql, bind! { number, terms: Json(&doc.terms) })
+        }
+    }
+}
+
+/// Indexes a learning again that was copied with its number.
+pub(in crate::store) fn fill(tx: &Connection, number: i64, id: &str) -> Result<()> {
+    let sql = "SELECT title, content, relevance_tags FROM learnings WHERE id = ?1";
+    let Some((title, content, tags)) = tx.first::<(String, String, Vec<String>)>(sql, [id])? else {
+        return Ok(());
+    };
+    index(tx, number, &Doc::new(&title, &content, &tags))
 }
 
 fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
@@ -123,7 +145,7 @@ fn write_counts(tx: &Connection, deltas: &Deltas) -> Result<()> {
         counts.sort_unstable();
         let change = format!(
             "INSERT INTO {table} ({column}, documents) VALUES (:word, :by)
-             ON CONFLICT ({column}) DO UPDATE SET documents = documents + excluded.documents"
+             ON CONFLICT ({column}) DO UPDATE SET documents = {table}.documents + excluded.documents"
         );
         let drop_unused = format!("DELETE FROM {table} WHERE {column} = ?1 AND documents <= 0");
         for (word, by) in counts {
@@ -151,9 +173,17 @@ pub(in crate::store) fn tag_count(conn: &Connection, tag: &str) -> Result<u64> {
 
 /// Documents with a token, those indexed last first.
 pub(in crate::store) fn postings(conn: &Connection, token: &str, most: u64) -> Result<Vec<i64>> {
-    // Tokens have no quotes: they are letters, digits, marks and `_`.
-    let token = format!("\"{token}\"");
-    let sql = "SELECT rowid FROM learning_index WHERE learning_index MATCH :token
-         ORDER BY rowid DESC LIMIT :most";
-    conn.all(sql, bind! { token, most })
+    match conn.dialect() {
+        Dialect::Sqlite => {
+            // Tokens have no quotes: they are letters, digits, marks and `_`.
+            let token = format!("\"{token}\"");
+            let sql = "SELECT rowid FROM learning_index WHERE learning_index MATCH :token
+                 ORDER BY rowid DESC LIMIT :most";
+            conn.all(sql, bind! { token, most })
+        }
+        Dialect::Postgres => {
+            let sql = "SELECT doc FROM learning_postings WHERE term = :token ORDER BY doc DESC LIMIT :most";
+            conn.all(sql, bind! { token, most })
+        }
+    }
 }

@@ -3,17 +3,17 @@
 use std::io::Read;
 use std::path::Path;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::TransactionBehavior;
 
+use super::Store;
 use super::rescue::{copy, with_ending};
-use super::{Store, explain};
 use crate::files::{Links, open};
 use crate::model::Timestamp;
-use crate::store::sql::Statements;
+use crate::store::sql::{Connection, Statements};
 use crate::store::{Result, StoreError, sources, status};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
-pub(in crate::store) const STEPS: [&str; 28] = [
+pub(in crate::store) const STEPS: [&str; 29] = [
     include_str!("../../../migrations/sqlite/0001_v1.sql"),
     include_str!("../../../migrations/sqlite/0002_plan.sql"),
     include_str!("../../../migrations/sqlite/0003_attempts.sql"),
@@ -42,6 +42,7 @@ pub(in crate::store) const STEPS: [&str; 28] = [
     include_str!("../../../migrations/sqlite/0026_notes.sql"),
     include_str!("../../../migrations/sqlite/0027_kept_contents.sql"),
     include_str!("../../../migrations/sqlite/0028_workers.sql"),
+    include_str!("../../../migrations/sqlite/0029_sandbox.sql"),
 ];
 
 pub(super) const KNOWN: u32 = STEPS.len() as u32;
@@ -68,18 +69,18 @@ pub(super) fn run(store: &mut Store) -> Result<()> {
     let version = store.version()?;
     refuse_if_newer(&store.path, version)?;
     if version == KNOWN {
-        return store.read(use_wal);
+        return store.sqlite(use_wal);
     }
     if version > 0 {
         keep_copy(store.conn(), &store.path, version)?;
     }
-    apply(store.conn_mut()).map_err(|error| explain(&store.path, error))?;
+    store.sqlite(apply)?;
     store.read(settle_parents)?;
     store.read(sources::name_specs)
 }
 
 /// A copy that `VACUUM INTO` made has no write-ahead log until it is told to.
-fn use_wal(conn: &Connection) -> rusqlite::Result<()> {
+fn use_wal(conn: &rusqlite::Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "journal_mode", "WAL")
 }
 
@@ -89,16 +90,16 @@ fn settle_parents(conn: &Connection) -> Result<()> {
     status::settle(conn, now)
 }
 
-fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
+fn apply(conn: &rusqlite::Connection) -> rusqlite::Result<()> {
     use_wal(conn)?;
     // Tables are rebuilt, and rows of an old file may point nowhere; both need the checks to rest.
     conn.pragma_update(None, "foreign_keys", "OFF")?;
     // Else a view of the user's would follow the old table out.
     conn.pragma_update(None, "legacy_alter_table", "ON")?;
     loop {
-        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let tx = rusqlite::Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
         // Asked again inside the lock: another process may have done the step meanwhile.
-        let version = version(&tx)?;
+        let version: u32 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let Some(step) = STEPS.get(version as usize) else { break };
         tx.execute_batch(step)?;
         tx.pragma_update(None, "user_version", version + 1)?;
@@ -108,8 +109,8 @@ fn apply(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "foreign_keys", "ON")
 }
 
-pub(super) fn version(conn: &Connection) -> rusqlite::Result<u32> {
-    conn.pragma_query_value(None, "user_version", |row| row.get(0))
+pub(super) fn version(conn: &Connection) -> Result<u32> {
+    conn.one(conn.either("PRAGMA user_version", "SELECT version FROM schema_version"), [])
 }
 
 /// Keeps the file as it was, beside it. A copy that is there already is of the same version and stays.

@@ -1,9 +1,10 @@
-//! What only SQLite has: opening the file (WAL, foreign keys on), waiting for its locks, transactions, and its errors.
+//! The store, and what only SQLite has: opening the file (WAL, foreign keys on), waiting for its locks, and its errors.
 
 pub(super) mod learning_index;
 mod migrate;
 mod rescue;
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
@@ -11,14 +12,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Transaction, TransactionBehavior};
+use rusqlite::{ErrorCode, OpenFlags};
 
 #[cfg(test)]
 pub(super) use migrate::STEPS;
 
 pub use rescue::{Rescued, has_wal, newest_copy, rescued, rescued_since, restore_command, wal_path};
 
-use super::sql::{Changes, Statements};
+use super::connection::{Connection, Writes};
+use super::sql::{Changes, Params, Statements};
 use super::{Result, StoreError};
 use crate::files::private;
 
@@ -111,9 +113,11 @@ pub struct Store {
     /// Reached by [`Self::conn`] alone.
     unchecked: Connection,
     shared_memory: rescue::SharedMemory,
+    /// The file; the address of a server, without the password.
     path: PathBuf,
-    /// The files that were opened; somebody may delete or replace them meanwhile.
+    /// The files that were opened; somebody may delete or replace them meanwhile. None of a server.
     opened: Vec<rescue::Opened>,
+    log_seen: Cell<rescue::LogSeen>,
     patience: Patience,
 }
 
@@ -150,7 +154,7 @@ impl Store {
         migrate::run(&mut store)?;
         // Another program, or an older Ralph, may have written learnings.
         if store.read(learning_index::is_behind)? {
-            store.write(Durability::Process, |tx| learning_index::sync(tx))?;
+            store.write(Durability::Process, learning_index::sync)?;
         }
         store.fold_wal_on_close(true)?;
         // After the first query, which makes the files beside the database.
@@ -173,7 +177,7 @@ impl Store {
         migrate::refuse_newer(path)?;
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let conn = Connection::open_with_flags(uri(path), flags)
+        let conn = rusqlite::Connection::open_with_flags(uri(path), flags)
             .and_then(|conn| conn.busy_timeout(READ_ONLY_TIMEOUT).map(|()| conn))
             .map_err(|error| explain(path, error))?;
         Ok(Self { opened: rescue::opened(path), ..Self::of(conn, path, Patience::default()) })
@@ -181,10 +185,10 @@ impl Store {
 
     fn connect(path: &Path, patience: Patience) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, e))?;
+        let conn = rusqlite::Connection::open_with_flags(path, flags).map_err(|e| explain(path, e))?;
         let mut store = Self::of(conn, path, patience);
         store.wait_for_locks()?;
-        store.read(|conn| {
+        store.sqlite(|conn| {
             conn.set_prepared_statement_cache_capacity(128);
             // Plans do not depend on the values bound: without this, SQLite plans some statements anew at every use.
             conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
@@ -195,9 +199,20 @@ impl Store {
         Ok(store)
     }
 
-    fn of(conn: Connection, path: &Path, patience: Patience) -> Self {
+    fn of(conn: rusqlite::Connection, path: &Path, patience: Patience) -> Self {
+        Self::over(Connection::Sqlite(conn), path, patience)
+    }
+
+    pub(super) fn over(conn: Connection, path: &Path, patience: Patience) -> Self {
         let shared_memory = rescue::SharedMemory::of(path);
-        Self { unchecked: conn, shared_memory, path: path.to_owned(), opened: Vec::new(), patience }
+        Self {
+            unchecked: conn,
+            shared_memory,
+            path: path.to_owned(),
+            opened: Vec::new(),
+            log_seen: Cell::default(),
+            patience,
+        }
     }
 
     pub(super) fn conn(&self) -> &Connection {
@@ -205,20 +220,35 @@ impl Store {
         &self.unchecked
     }
 
-    fn conn_mut(&mut self) -> &mut Connection {
-        self.shared_memory.restore_length();
-        &mut self.unchecked
+    /// Runs what only SQLite has; nothing on a server.
+    fn sqlite(&self, run: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<()>) -> Result<()> {
+        let Some(conn) = self.conn().file() else { return Ok(()) };
+        run(conn).map_err(|error| explain(&self.path, error))
+    }
+
+    /// Where it is: a file, or the address of a server.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is a file that other programs can delete or damage.
+    pub fn is_file(&self) -> bool {
+        matches!(self.unchecked, Connection::Sqlite(_))
     }
 
     fn wait_for_locks(&mut self) -> Result<()> {
         let handler = self.patience.handler();
-        let set = self.conn_mut().busy_handler(Some(handler));
-        set.map_err(|error| explain(&self.path, error))
+        match &mut self.unchecked {
+            Connection::Sqlite(conn) => {
+                conn.busy_handler(Some(handler)).map_err(|error| explain(&self.path, error))
+            }
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(_) => Ok(()),
+        }
     }
 
     fn fold_wal_on_close(&self, fold: bool) -> Result<()> {
-        self.read(|conn| conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !fold))?;
-        Ok(())
+        self.sqlite(|conn| conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !fold).map(drop))
     }
 
     pub fn version(&self) -> Result<u32> {
@@ -227,12 +257,17 @@ impl Store {
 
     /// SQLite's own check of the file: `ok`, or what is wrong.
     pub fn integrity(&self) -> Result<String> {
-        self.read(|conn| conn.query_row("PRAGMA integrity_check", [], |row| row.get(0)))
+        self.one(self.conn().either("PRAGMA integrity_check", "SELECT 'ok'"), [])
     }
 
-    /// A number that changes when another process has changed anything.
+    /// A number that changes when another process has changed anything. On a server it changes with what this one writes,
+    /// too, and with other projects there.
     pub fn changes(&self) -> Result<u64> {
-        self.read(|conn| conn.query_row("PRAGMA data_version", [], |row| row.get(0)))
+        match self.conn() {
+            Connection::Sqlite(_) => self.one("PRAGMA data_version", []),
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => session.changes(),
+        }
     }
 
     /// Runs queries, with errors that name the file.
@@ -246,14 +281,11 @@ impl Store {
     /// Runs many small queries as one: they see the same state, and the file is locked once.
     pub(super) fn read_once<T>(&self, queries: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.read(|conn| {
-            if !conn.is_autocommit() {
+            if conn.is_in_transaction() {
                 // Within [`Self::snapshot`].
                 return queries(conn);
             }
-            let tx = conn.unchecked_transaction()?;
-            let value = queries(&tx)?;
-            tx.commit()?;
-            Result::Ok(value)
+            conn.snapshot(|| queries(conn), StoreError::from)
         })
     }
 
@@ -262,26 +294,42 @@ impl Store {
         &self,
         read: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let tx = self.conn().unchecked_transaction().map_err(|error| explain(&self.path, error))?;
-        let value = read()?;
-        tx.commit().map_err(|error| explain(&self.path, error))?;
-        Ok(value)
+        self.conn().snapshot(read, |error| explain(&self.path, error))
     }
 
-    /// Runs one write transaction; nothing of it stays if it fails.
+    /// Runs one write transaction; nothing of it stays if it fails. `change` is called again where the connection to a server
+    /// was lost before its work was stored.
     pub(super) fn write<T>(
         &mut self,
         durability: Durability,
-        change: impl FnOnce(&Transaction<'_>) -> Result<T>,
+        change: impl FnMut(&Connection) -> Result<T>,
     ) -> Result<T> {
-        let synchronous =
-            |store: &Self, level: &str| store.read(|conn| conn.pragma_update(None, "synchronous", level));
-        if durability == Durability::Power {
-            synchronous(self, "FULL")?;
+        self.write_rows(Writes::Plan, durability, change)
+    }
+
+    pub(super) fn write_rows<T>(
+        &mut self,
+        rows: Writes,
+        durability: Durability,
+        mut change: impl FnMut(&Connection) -> Result<T>,
+    ) -> Result<T> {
+        let conn = self.conn();
+        match conn {
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => {
+                return session.write(rows, durability, &self.patience, || change(conn));
+            }
+            // SQLite always locks the whole file.
+            Connection::Sqlite(_) => {
+                let _ = rows;
+            }
         }
-        let result = transact(self.conn_mut(), change).map_err(|error| explain(&self.path, error));
         if durability == Durability::Power {
-            synchronous(self, "NORMAL")?;
+            self.sqlite(|conn| conn.pragma_update(None, "synchronous", "FULL"))?;
+        }
+        let result = conn.write(&mut change).map_err(|error| explain(&self.path, error));
+        if durability == Durability::Power {
+            self.sqlite(|conn| conn.pragma_update(None, "synchronous", "NORMAL"))?;
         }
         result
     }
@@ -291,33 +339,41 @@ impl Store {
         &mut self,
         durability: Durability,
         sql: &str,
-        params: impl Params,
+        params: impl Params + Clone,
     ) -> Result<usize> {
-        self.write(durability, |tx| tx.changed(sql, params))
+        self.write(durability, |tx| tx.changed(sql, params.clone()))
     }
 
-    pub(super) fn change(&mut self, durability: Durability, sql: &str, params: impl Params) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        durability: Durability,
+        sql: &str,
+        params: impl Params + Clone,
+    ) -> Result<()> {
         self.changed(durability, sql, params).map(drop)
     }
 
     /// A write that is not worth a wait for a lock.
-    pub(super) fn write_soon(&mut self, change: impl FnOnce(&Transaction<'_>) -> Result<()>) -> Result<()> {
-        self.read(|conn| conn.busy_timeout(HEARTBEAT_TIMEOUT))?;
-        let written = self.write(Durability::Process, change);
+    pub(super) fn write_soon(&mut self, change: impl FnMut(&Connection) -> Result<()>) -> Result<()> {
+        self.sqlite(|conn| conn.busy_timeout(HEARTBEAT_TIMEOUT))?;
+        let usual = self.patience;
+        self.patience.give_up_after = HEARTBEAT_TIMEOUT;
+        let written = self.write_rows(Writes::Claims, Durability::Process, change);
+        self.patience = usual;
         self.wait_for_locks()?;
         written
     }
 
     /// A write of many rows: they fit into memory; written piece by piece, pages would be written several times over. So does
     /// what each statement needs to be undone, which SQLite would else write to a file, a page for each page that it changes.
-    pub(super) fn write_many<T>(&mut self, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-        let set = |conn: &Connection, cache: i64, temp: &str| {
+    pub(super) fn write_many<T>(&mut self, change: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
+        let set = |conn: &rusqlite::Connection, cache: i64, temp: &str| {
             conn.pragma_update(None, "cache_size", cache)?;
             conn.pragma_update(None, "temp_store", temp)
         };
-        self.read(|conn| set(conn, IMPORT_CACHE_KIB, "MEMORY"))?;
+        self.sqlite(|conn| set(conn, IMPORT_CACHE_KIB, "MEMORY"))?;
         let written = self.write(Durability::Power, change);
-        self.read(|conn| set(conn, USUAL_CACHE_KIB, "DEFAULT"))?;
+        self.sqlite(|conn| set(conn, USUAL_CACHE_KIB, "DEFAULT"))?;
         written
     }
 }
@@ -330,13 +386,6 @@ impl Statements for Store {
     fn explain(&self, error: rusqlite::Error) -> StoreError {
         explain(&self.path, error)
     }
-}
-
-fn transact<T>(conn: &mut Connection, change: impl FnOnce(&Transaction<'_>) -> Result<T>) -> Result<T> {
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let value = change(&tx)?;
-    tx.commit()?;
-    Ok(value)
 }
 
 /// Whether there is a database. A file without content is what a process leaves that died while it made one.

@@ -12,14 +12,13 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::Connection;
-use rusqlite::types::{ToSqlOutput, ValueRef};
 use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
 
 use super::{Store, explain, migrate};
 use crate::files::{self, Links, private};
 use crate::model::Timestamp;
+use crate::store::sql::{Connection, Statements, ToSqlOutput, ValueRef};
 use crate::store::{Result, StoreError};
 use crate::text::shell_word;
 
@@ -28,6 +27,8 @@ const WAL_MAGIC: [u8; 3] = [0x37, 0x7f, 0x06];
 /// Sizes in bytes: the log's header, and that of each page in it.
 const WAL_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
+/// The end of a frame's header.
+const FRAME_CHECKSUM: usize = 8;
 /// How often the log is read that another process begins anew at the same time.
 const MOST_READS: u32 = 3;
 const MOST_NAMES: u32 = 1000;
@@ -137,27 +138,32 @@ pub struct Rescued {
 impl Store {
     /// Fails unless the files that were opened are still the ones at their paths, with a log that holds what was written to it.
     pub fn check_in_place(&self) -> Result<()> {
+        if !self.is_file() {
+            return Ok(());
+        }
         let path = self.path.clone();
         let is_same = |file: &Opened| identity(&file.path) == Some(file.id);
         let has_database = self.opened.iter().any(|file| file.path == path);
         if !(has_database && self.opened.iter().all(is_same)) {
             return Err(StoreError::Vanished { path });
         }
-        if is_log_whole(&wal_path(&path)) {
+        if is_log_whole(&wal_path(&path), &self.log_seen) {
             return Ok(());
         }
         // Folded into the database, the holes would overwrite good pages.
         let _ = self.fold_wal_on_close(false);
-        let _ = self.conn().pragma_update(None, "wal_autocheckpoint", 0);
+        let _ = self.sqlite(|conn| conn.pragma_update(None, "wal_autocheckpoint", 0));
         Err(StoreError::Overwritten { path })
     }
 
     /// The same, and reads everything through another connection: this one remembers pages that are no longer in the file.
     pub fn check_all(&self) -> Result<()> {
         self.check_in_place()?;
-        let said = Self::open_again(&self.path).and_then(|other| {
-            other.read(|conn| conn.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
-        });
+        if !self.is_file() {
+            return Ok(());
+        }
+        let said: Result<String> =
+            Self::open_again(&self.path).and_then(|other| other.one("PRAGMA quick_check(1)", []));
         match said {
             Ok(said) if said != "ok" => Err(StoreError::Overwritten { path: self.path.clone() }),
             Err(StoreError::Damaged { path, .. }) => Err(StoreError::Overwritten { path }),
@@ -169,6 +175,9 @@ impl Store {
     /// Replaces the backup by a copy of the present database. One that cannot be read whole makes none, so that the backup of
     /// before stays.
     pub fn back_up(&self) -> Result<()> {
+        if !self.is_file() {
+            return Ok(());
+        }
         let dir = self.path.parent().unwrap_or(Path::new("."));
         let backup = dir.join(BACKUP);
         // Not synchronized to the disk: the database itself survives a power cut.
@@ -203,9 +212,16 @@ impl Store {
     }
 }
 
+/// How far the log was seen whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LogSeen {
+    header: [u8; WAL_HEADER],
+    last_frame: u64,
+}
+
 /// Whether the log begins as SQLite began it and has no hole. One that somebody emptied or cut off has a hole as soon as more is
 /// written to it: the next process that opens the database finds nothing of what the hole held and of what follows.
-fn is_log_whole(log: &Path) -> bool {
+fn is_log_whole(log: &Path, seen: &Cell<LogSeen>) -> bool {
     // SQLite holds no locks on this file, so another descriptor of it does no harm.
     let Ok(file) = files::open(log, Links::Follow) else {
         return true;
@@ -218,7 +234,7 @@ fn is_log_whole(log: &Path) -> bool {
         if !header.starts_with(&WAL_MAGIC) {
             return false;
         }
-        if !has_hole(&file, &header) {
+        if !has_hole(&file, &header, seen) {
             return true;
         }
         // Another process may have begun the log anew meanwhile.
@@ -230,19 +246,23 @@ fn is_log_whole(log: &Path) -> bool {
 }
 
 /// Whether a frame is missing before one that is there. Each holds the salts of the log's header; those of an earlier round, which
-/// follow, hold others.
-fn has_hole(log: &File, header: &[u8; WAL_HEADER]) -> bool {
+/// follow, hold others, and a hole holds zeros. What was seen whole is not read again: a hole that came since reaches to where
+/// SQLite wrote next, so it holds the last frame that was seen, or begins behind it.
+fn has_hole(log: &File, header: &[u8; WAL_HEADER], seen: &Cell<LogSeen>) -> bool {
     let (page, salts) = (header.get(8..12), header.get(16..24));
     let page = page.and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes);
     let frame = u64::from(page) + FRAME_HEADER as u64;
     let mut is_missing = false;
-    let mut at = WAL_HEADER as u64;
+    let before = Some(seen.get()).filter(|seen| seen.header == *header);
+    let mut at = before.map_or(WAL_HEADER as u64, |seen| seen.last_frame);
     while let Some(found) = bytes_at::<FRAME_HEADER>(log, at) {
-        let is_current = found.get(8..16) == salts;
-        if is_current && is_missing {
-            return true;
+        match (found.get(8..16) == salts, found.ends_with(&[0; FRAME_CHECKSUM])) {
+            (true, _) if is_missing => return true,
+            (true, _) => seen.set(LogSeen { header: *header, last_frame: at }),
+            (false, true) => is_missing = true,
+            (false, false) if is_missing => {}
+            (false, false) => return false,
         }
-        is_missing |= !is_current;
         at += frame;
     }
     false
@@ -365,10 +385,14 @@ pub(super) fn copy(
 
 /// A copy that has no name yet.
 fn write_copy(conn: &Connection, dir: &Path) -> Result<NamedTempFile> {
+    let Some(file) = conn.file() else {
+        let why = "only SQLite's files are copied".to_owned();
+        return Err(StoreError::NotWritable { path: dir.to_owned(), why });
+    };
+    let source = Path::new(file.path().unwrap_or_default());
     // An emptied file is a database too, for SQLite.
     if migrate::version(conn)? == 0 {
-        let path = PathBuf::from(conn.path().unwrap_or_default());
-        return Err(StoreError::Damaged { path, why: "it is empty".to_owned() });
+        return Err(StoreError::Damaged { path: source.to_owned(), why: "it is empty".to_owned() });
     }
     remove_partial_copies(dir);
     // SQLite fills an empty file as it makes a new one.
@@ -377,8 +401,7 @@ fn write_copy(conn: &Connection, dir: &Path) -> Result<NamedTempFile> {
     let _ = partial.as_file().try_lock();
     // As bytes: a path need not be Unicode.
     let target = ToSqlOutput::Borrowed(ValueRef::Text(partial.path().as_os_str().as_bytes()));
-    conn.execute("VACUUM INTO ?1", [target])
-        .map_err(|e| explain(Path::new(conn.path().unwrap_or_default()), e))?;
+    file.execute("VACUUM INTO ?1", [target]).map_err(|error| explain(source, error))?;
     Ok(partial)
 }
 
@@ -398,6 +421,51 @@ fn remove_partial_copies(dir: &Path) {
     for path in entries.flatten().map(|entry| entry.path()).filter(is_partial) {
         if files::open(&path, Links::Refuse).is_ok_and(|file| file.try_lock().is_ok()) {
             let _ = std::fs::remove_file(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    const PAGE: usize = 512;
+    const FRAME: usize = FRAME_HEADER + PAGE;
+
+    fn header(salt: u8) -> [u8; WAL_HEADER] {
+        let mut header = [salt; WAL_HEADER];
+        header[8..12].copy_from_slice(&(PAGE as u32).to_be_bytes());
+        header
+    }
+
+    fn write_frame(log: &File, at: usize, salt: u8) {
+        log.write_all_at(&[salt; FRAME], (WAL_HEADER + at * FRAME) as u64).unwrap();
+    }
+
+    #[test]
+    fn a_log_that_was_cut_off_has_a_hole_and_frames_of_an_earlier_round_are_none() {
+        for cut in [0, 1, FRAME_HEADER / 2, FRAME_HEADER, FRAME, 3 * FRAME, 4 * FRAME + 12] {
+            for was_seen in [false, true] {
+                let log = tempfile::tempfile().unwrap();
+                (0..9).for_each(|at| write_frame(&log, at, 1));
+                (0..5).for_each(|at| write_frame(&log, at, 2));
+                let seen = Cell::default();
+                if was_seen {
+                    assert!(!has_hole(&log, &header(2), &seen));
+                }
+                log.set_len((WAL_HEADER + cut) as u64).unwrap();
+                write_frame(&log, 5, 2);
+                assert!(has_hole(&log, &header(2), &seen), "{cut} {was_seen}");
+            }
+        }
+        let log = tempfile::tempfile().unwrap();
+        (0..9).for_each(|at| write_frame(&log, at, 1));
+        let seen = Cell::default();
+        for at in 0..9 {
+            write_frame(&log, at, 2);
+            assert!(!has_hole(&log, &header(2), &seen), "{at}");
         }
     }
 }

@@ -6,6 +6,7 @@ use super::{Fixture, NOW, event, outcome};
 use crate::model::{
     ErrorType, FailureMark, GateOutcome, MarkSource, NewLearning, Outcome, ReportRow, Status, TaskMetrics,
 };
+use crate::store::sql::{Changes, Statements};
 use crate::store::{Children, StoreError, TaskNext};
 
 fn report() -> ReportRow {
@@ -132,16 +133,13 @@ fn sch_07_deleting_a_task_that_has_run_keeps_its_learnings() {
     f.store.delete_task(&id, Children::Refuse, NOW).unwrap();
     let count = |table: &str| -> i64 {
         let sql = format!("SELECT count(*) FROM {table}");
-        f.store.conn().query_row(&sql, [], |row| row.get(0)).unwrap()
+        f.store.conn().one(&sql, []).unwrap()
     };
     for table in ["tasks", "iteration_outcomes", "failure_reports", "strategy_metrics"] {
         assert_eq!(count(table), 0, "{table}");
     }
-    let (n, unlinked): (i64, bool) = f
-        .store
-        .conn()
-        .query_row("SELECT count(*), max(task_id) IS NULL FROM learnings", [], |r| Ok((r.get(0)?, r.get(1)?)))
-        .unwrap();
+    let (n, unlinked): (i64, bool) =
+        f.store.conn().one("SELECT count(*), max(task_id) IS NULL FROM learnings", []).unwrap();
     assert_eq!((n, unlinked), (1, true));
     assert_eq!(f.store.totals().unwrap().attempts, 0);
 }
@@ -152,15 +150,14 @@ fn sch_02_08_the_database_itself_keeps_its_rules() {
     let id = f.task("a", &[]);
     let insert = "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms,
                   outcome, ordinal, counted) VALUES (?1, 1, 'm', 'x', 1, ?2, 1, 1)";
-    assert!(f.store.conn().execute(insert, params![id.as_str(), "perhaps"]).is_err());
-    f.store.conn().execute(insert, params![id.as_str(), "failed"]).unwrap();
+    assert!(f.store.conn().changed(insert, params![id.as_str(), "perhaps"]).is_err());
+    f.store.conn().changed(insert, params![id.as_str(), "failed"]).unwrap();
     let report = "INSERT INTO failure_reports (task_id, attempt_number, what_was_tried, why_it_failed,
                   created_at) VALUES (?1, ?2, '', '', 'x')";
-    assert!(f.store.conn().execute(report, params![id.as_str(), 2]).is_err());
-    f.store.conn().execute(report, params![id.as_str(), 1]).unwrap();
-    f.store.conn().execute("DELETE FROM iteration_outcomes", []).unwrap();
-    let left: i64 =
-        f.store.conn().query_row("SELECT count(*) FROM failure_reports", [], |r| r.get(0)).unwrap();
+    assert!(f.store.conn().changed(report, params![id.as_str(), 2]).is_err());
+    f.store.conn().changed(report, params![id.as_str(), 1]).unwrap();
+    f.store.conn().changed("DELETE FROM iteration_outcomes", []).unwrap();
+    let left: i64 = f.store.conn().one("SELECT count(*) FROM failure_reports", []).unwrap();
     assert_eq!(left, 0);
 }
 

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::{Fixture, NONE, NOW, event, outcome, request};
+use super::{Engine, Fixture, NONE, NOW, event, outcome, request};
 use crate::model::{DoneBy, Level, NewTask, Outcome, RunId, Status, Token, Verification};
-use crate::store::Store;
+use crate::store::sql::Changes;
 use crate::store::{ClaimRequest, Mark, Purpose, Scope, StoreError, TaskNext, UnfinishedAttempt};
 
 #[test]
@@ -30,13 +30,13 @@ fn plan_06_many_workers_never_share_a_task() {
     for n in 0..60 {
         f.task(&format!("task {n}"), &[]);
     }
-    let path = f.dir.path().join("progress.db");
+    let engine = f.engine.clone();
     let taken = Arc::new(Mutex::new(Vec::new()));
     let workers: Vec<_> = (0..6_u64)
         .map(|worker| {
-            let (path, taken) = (path.clone(), Arc::clone(&taken));
+            let (engine, taken) = (engine.clone(), Arc::clone(&taken));
             thread::spawn(move || {
-                let mut store = Store::open(&path).unwrap();
+                let mut store = engine.open();
                 for n in 0.. {
                     let token = Token::from_random(worker * 1000 + n);
                     let wish = request(Purpose::Attempt, &format!("r-{worker}"), token);
@@ -183,7 +183,7 @@ fn attempts_under_way_elsewhere_in_the_chain_count_as_used() {
     for fix in [&one, &other] {
         f.store
             .conn()
-            .execute(
+            .changed(
                 "INSERT INTO fixes (task_id, original_id, root_id, depth) VALUES (?1, ?2, ?2, 1)",
                 [fix.as_str(), root.as_str()],
             )

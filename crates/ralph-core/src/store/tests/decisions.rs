@@ -1,7 +1,7 @@
 //! The numbers behind plots, against sums made by hand.
 
 use super::Fixture;
-use crate::model::{Key, NewTask, RunId};
+use crate::model::{Key, NewTask, RunId, Timestamp};
 use crate::store::DELETED_TASKS;
 
 /// One run: a is verified, reset and verified again; b fails, then is verified after a review; c fails at the end.
@@ -22,12 +22,12 @@ fn history() -> Fixture {
         ("c", 2, 110, 10, "error", "NULL", "NULL", "big", "'x'", "'spawn'"),
     ];
     for (task, number, at, seconds, outcome, gate, cost, model, agent, error) in rows {
-        let counted = error == "NULL";
+        let (counted, at) = (u8::from(error == "NULL"), Timestamp::from_secs(1_700_000_000 + at));
         let sql = format!(
             "INSERT INTO iteration_outcomes (task_id, attempt_number, ordinal, counted, run_id, agent, model, started_at,
                  duration_ms, outcome, gate_outcome, cost_usd, error_type)
              SELECT id, {number}, {number}, {counted}, 'r-1', {agent}, '{model}',
-                 strftime('%Y-%m-%dT%H:%M:%fZ', 1700000000 + {at}, 'unixepoch'), {seconds}000, '{outcome}', {gate}, {cost},
+                 '{at}', {seconds}000, '{outcome}', {gate}, {cost},
                  {error}
              FROM tasks WHERE title = '{task}'"
         );
@@ -38,7 +38,7 @@ fn history() -> Fixture {
         .execute_batch(
             "INSERT INTO side_sessions (kind, goal, round, run_id, agent, model, started_at, duration_ms, outcome, cost_usd, cost_estimated,
                  host, pid, pid_started)
-             VALUES ('review', 'b', 2, 'r-1', 'y', 'critic', strftime('%Y-%m-%dT%H:%M:%fZ', 1700000050, 'unixepoch'), 5000,
+             VALUES ('review', 'b', 2, 'r-1', 'y', 'critic', '2023-11-14T22:14:10Z', 5000,
                  'done', 0.25, 0, 'h', 1, 's');
              UPDATE runs SET cost_usd = 1.30, cost_unknown = 1 WHERE id = 'r-1'",
         )

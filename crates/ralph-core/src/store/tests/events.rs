@@ -139,6 +139,7 @@ fn what_a_run_prints_is_needed_until_it_ends() {
         expires_at: NOW,
         jobs: 1,
         branch: None,
+        sandbox: crate::sandbox::Enforced::default(),
     };
     f.store.start_run(&run, &mut event("r-9", 1)).unwrap();
     assert_eq!(f.store.needed_logs().unwrap(), [".ralph/logs/run-r-9.log"]);
@@ -149,7 +150,7 @@ fn what_a_run_prints_is_needed_until_it_ends() {
 #[test]
 fn changes_of_others_are_seen() {
     let mut f = Fixture::new();
-    let other = Store::open(&f.dir.path().join("progress.db")).unwrap();
+    let other = f.engine.open();
     let before = other.changes().unwrap();
     assert_eq!(other.changes().unwrap(), before);
     f.task("first", &[]);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::gate::{ProtectedFiles, Version};
 use crate::model::LeftoverFile;
+use crate::store::sql::Statements;
 
 fn file(path: &str) -> LeftoverFile {
     LeftoverFile { path: path.into(), state: "{}".into() }
@@ -53,9 +54,8 @@ fn a_protected_content_is_written_once_and_every_version_comes_back() {
         ("link", Version::Link("../x".into())),
         ("gone", Version::Gone),
     ]);
-    let contents = |f: &Fixture| -> i64 {
-        f.store.conn().query_row("SELECT count(*) FROM kept_contents", [], |row| row.get(0)).unwrap()
-    };
+    let contents =
+        |f: &Fixture| -> i64 { f.store.conn().one("SELECT count(*) FROM kept_contents", []).unwrap() };
     f.store.keep_protected(&a, "/w", &all).unwrap();
     f.store.keep_protected(&b, "/w", &all).unwrap();
     assert_eq!(contents(&f), 3);

@@ -9,6 +9,7 @@ use crate::engine::recall;
 use crate::gate::Version;
 use crate::memory::recall::{RecallPolicy, RecallQuery};
 use crate::model::{Cost, Difficulty, DoneBy, RunId, Status, TaskId, Timestamp};
+use crate::store::sql::{Changes, Statements};
 use crate::store::sqlite::STEPS;
 use crate::store::{Scope, Store, StoreError};
 
@@ -61,7 +62,7 @@ fn sch_12_a_version_1_file_opens_and_keeps_every_row() {
     // A dependency on a task that is not there holds nobody up; the claimed one is ready again.
     let ready = store.ready(&Scope::All, 9).unwrap();
     assert_eq!(ready.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["t-000003"]);
-    let count = |sql: &str| -> i64 { store.conn().query_row(sql, [], |row| row.get(0)).unwrap() };
+    let count = |sql: &str| -> i64 { store.conn().one(sql, []).unwrap() };
     assert_eq!(count("SELECT count(*) FROM dependencies"), 3);
     assert_eq!(count("SELECT count(*) FROM task_logs"), 2);
     assert_eq!(count("PRAGMA user_version"), i64::from(Store::VERSION));
@@ -118,10 +119,10 @@ fn sch_13_a_newer_file_is_refused_and_not_touched() {
 fn sch_01_03_the_schema_is_as_the_design_names_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(&dir.path().join("progress.db")).unwrap();
-    let text = |sql: &str| -> String { store.conn().query_row(sql, [], |row| row.get(0)).unwrap() };
+    let text = |sql: &str| -> String { store.conn().one(sql, []).unwrap() };
     assert_eq!(text("PRAGMA journal_mode"), "wal");
     assert_eq!(store.integrity().unwrap(), "ok");
-    let on: i64 = store.conn().query_row("PRAGMA foreign_keys", [], |row| row.get(0)).unwrap();
+    let on: i64 = store.conn().one("PRAGMA foreign_keys", []).unwrap();
     assert_eq!(on, 1);
     for index in [
         "idx_iteration_outcomes_task_id",
@@ -218,8 +219,7 @@ fn sch_12_odd_shapes_of_an_old_file_are_opened() {
         let task = store.task("a").unwrap();
         assert_eq!((task.parent_id, task.created_at), (None, Timestamp::from_secs(1_714_561_201)), "{name}");
         if sql.contains("VIEW") {
-            let title: String =
-                store.conn().query_row("SELECT title FROM titles", [], |row| row.get(0)).unwrap();
+            let title: String = store.conn().one("SELECT title FROM titles", []).unwrap();
             assert_eq!(title, "A");
         }
     }
@@ -265,7 +265,7 @@ fn a_version_3_file_keeps_its_learnings_and_they_are_found() {
     let found = recall(&store, &query, now, None, &RecallPolicy::default()).unwrap();
     let (_, best) = found.chosen().next().unwrap();
     assert_eq!((best.id.as_str(), best.record.helpful), ("l-00004d", 2));
-    let count = |sql: &str| -> i64 { store.conn().query_row(sql, [], |row| row.get(0)).unwrap() };
+    let count = |sql: &str| -> i64 { store.conn().one(sql, []).unwrap() };
     assert_eq!(count("SELECT base_rates ->> '$[0][0]' FROM totals"), 1);
     assert_eq!(count("SELECT base_rates ->> '$[3][0]' FROM totals"), 2997);
     assert_eq!(count("SELECT base_rates ->> '$[3][1]' FROM totals"), 999);
@@ -460,14 +460,13 @@ fn a_version_20_file_keeps_its_counters_events_and_beliefs() {
     let neighbour = &tried[0].neighbour;
     assert_eq!((neighbour.failed.as_slice(), neighbour.done.as_deref()), (&["l".to_owned()][..], Some("m")));
     assert_eq!((store.breaker().unwrap().tasks, store.integrity().unwrap().as_str()), (1, "ok"));
-    let count =
-        |store: &Store, sql: &str| -> i64 { store.conn().query_row(sql, [], |row| row.get(0)).unwrap() };
+    let count = |store: &Store, sql: &str| -> i64 { store.conn().one(sql, []).unwrap() };
     assert_eq!(
         count(&store, "SELECT base_rates ->> '$[1][0]' * 10 + (base_rates ->> '$[1][1]') FROM totals"),
         54
     );
     // What hangs on a task goes with it.
-    store.conn().execute("DELETE FROM tasks WHERE id = 't-1'", []).unwrap();
+    store.conn().changed("DELETE FROM tasks WHERE id = 't-1'", []).unwrap();
     assert_eq!(store.frequencies(&terms).unwrap().with.len(), 1);
     assert_eq!(count(&store, "SELECT tried_tasks + done_tasks + verified_tasks FROM totals"), 1);
 }

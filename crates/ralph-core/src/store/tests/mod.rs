@@ -1,4 +1,4 @@
-//! The store's contract, on a real file.
+//! The store's contract, on a real file; `on_postgres` runs the same tests on a real server.
 
 mod capture;
 mod claims;
@@ -10,12 +10,17 @@ mod learnings;
 mod leftovers;
 mod locks;
 mod migrate;
+#[cfg(feature = "postgres")]
+mod on_postgres;
 mod plan;
 mod read_only;
 mod ready;
 mod schema;
+#[cfg(feature = "postgres")]
+mod server;
 mod specs;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Store;
@@ -24,20 +29,49 @@ use crate::event::{EventKind, RunEvent};
 use crate::model::{Attempt, NewTask, Outcome, RunId, Status, TaskId, TaskMetrics, Timestamp, Token};
 use crate::store::{AttemptCounts, Capture, ClaimRequest, Claimed, NewRun, Owner, Purpose, Scope, TaskNext};
 
-/// A store in a directory of its own.
-struct Fixture {
-    dir: tempfile::TempDir,
+/// Where a store for a test comes from.
+trait Engine: Clone + Send + 'static {
+    /// A new store, and what makes further connections to it.
+    fn make(dir: &Path) -> Self;
+    fn open(&self) -> Store;
+}
+
+/// A file.
+#[derive(Clone)]
+struct Sqlite(PathBuf);
+
+impl Engine for Sqlite {
+    fn make(dir: &Path) -> Self {
+        Self(dir.join("progress.db"))
+    }
+
+    fn open(&self) -> Store {
+        Store::create(&self.0).unwrap()
+    }
+}
+
+/// A store of its own.
+struct FixtureOf<E> {
     store: Store,
+    engine: E,
+    dir: tempfile::TempDir,
     counter: u64,
 }
 
+type Fixture = FixtureOf<Sqlite>;
+
 const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
-impl Fixture {
+impl<E: Engine> FixtureOf<E> {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::create(&dir.path().join("progress.db")).unwrap();
-        Self { dir, store, counter: 0 }
+        let engine = E::make(dir.path());
+        Self { store: engine.open(), engine, dir, counter: 0 }
+    }
+
+    /// As the next process finds it.
+    fn reopen(&mut self) {
+        self.store = self.engine.open();
     }
 
     fn add(&mut self, new: NewTask) -> crate::store::Result<TaskId> {
@@ -85,6 +119,7 @@ impl Fixture {
             expires_at: NOW,
             jobs: 1,
             branch: None,
+            sandbox: crate::sandbox::Enforced::default(),
         };
         self.store.start_run(&run, &mut event(id, 1)).unwrap();
     }
@@ -182,5 +217,8 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
     };
     Ended { capture, token: token.clone() }
 }
+
+/// How many made-up stories of a plan are told.
+const STORIES: u32 = 96;
 
 const NONE: AttemptCounts = AttemptCounts { recorded: 0, counted: 0 };

@@ -194,7 +194,7 @@ fn failed_branch(fixture: &Fixture, task: &crate::model::Task) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: super::STORIES, ..ProptestConfig::default() })]
     #[test]
     fn plan_04_05_ready_is_what_the_design_says_after_any_story(story in steps()) {
         let mut fixture = Fixture::new();

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use super::Fixture;
+use crate::store::sql::Changes;
 
 /// `NOT NULL`, default and place in the primary key of each column.
 fn columns(conn: &Connection, table: &str) -> HashMap<String, (bool, Option<String>, i64)> {
@@ -18,7 +19,7 @@ fn columns(conn: &Connection, table: &str) -> HashMap<String, (bool, Option<Stri
 
 fn check(table: &str, key: &[&str], required: &[&str], optional: &[&str]) {
     let f = Fixture::new();
-    let columns = columns(f.store.conn(), table);
+    let columns = columns(f.store.conn().file().unwrap(), table);
     let place = |name: &str| columns.get(name).map(|(_, _, place)| *place);
     for (n, name) in key.iter().enumerate() {
         assert_eq!(place(name), Some(n as i64 + 1), "{table}.{name}");
@@ -38,7 +39,7 @@ fn undo_knows_every_table_that_belongs_to_tasks() {
     let f = Fixture::new();
     let sql = "SELECT DISTINCT t.name FROM sqlite_master t, pragma_foreign_key_list(t.name) k
          WHERE t.type = 'table' AND k.\"table\" = 'tasks'";
-    let mut statement = f.store.conn().prepare(sql).unwrap();
+    let mut statement = f.store.conn().file().unwrap().prepare(sql).unwrap();
     let of_tasks: Vec<String> =
         statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     let known = |name: &str| TABLES.iter().any(|table| table.name == name) || NOT_NOTED.contains(&name);
@@ -87,7 +88,7 @@ fn sch_06_the_columns_of_strategy_metrics() {
         &["last_attempt_at", "last_success_at", "difficulty_estimate", "suggested_model"],
     );
     let f = Fixture::new();
-    let columns = columns(f.store.conn(), "strategy_metrics");
+    let columns = columns(f.store.conn().file().unwrap(), "strategy_metrics");
     for name in counters {
         assert_eq!(columns[name].1.as_deref(), Some("0"), "{name}");
     }
@@ -106,7 +107,7 @@ fn sch_10_the_further_columns_of_attempts_reports_learnings_and_runs() {
         ("learnings", "shown helpful harmful last_used_at pinned source"),
         ("runs", "id started_at ended_at outcome settings"),
     ] {
-        let columns = columns(f.store.conn(), table);
+        let columns = columns(f.store.conn().file().unwrap(), table);
         for name in names.split_whitespace() {
             assert!(columns.contains_key(name), "{table}.{name}");
         }
@@ -120,7 +121,7 @@ fn sch_02_an_attempt_can_be_added_with_the_columns_of_the_contract_alone() {
     for number in [1, 2] {
         f.store
             .conn()
-            .execute(
+            .changed(
                 "INSERT INTO iteration_outcomes (task_id, attempt_number, model, started_at, duration_ms, outcome)
                  VALUES (?1, ?2, 'm', '2026-01-01T00:00:00Z', 1, 'failed')",
                 rusqlite::params![id.as_str(), number],
@@ -142,7 +143,7 @@ fn counting_tasks_and_reading_events_scan_no_large_table() {
             "SCAN run_events",
         ),
     ] {
-        let mut query = f.store.conn().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut query = f.store.conn().file().unwrap().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let steps = query.query_map([], |row| row.get::<_, String>(3)).unwrap();
         let steps: Vec<String> = steps.map(Result::unwrap).collect();
         assert!(!steps.iter().any(|step| step == large), "{steps:?}");

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rusqlite::Connection;
 
-use super::{Fixture, NOW};
+use super::{Fixture, FixtureOf, NOW, Sqlite};
 use crate::model::{Key, NewTask, Status, TaskId};
 use crate::plan::{Draft, DraftTask};
 use crate::store::sqlite::STEPS;
@@ -39,15 +39,15 @@ impl Fixture {
         })
     }
 
-    fn import(&mut self, path: &str, tasks: &[(&str, &str, bool)]) -> ImportReport {
+    pub(super) fn import(&mut self, path: &str, tasks: &[(&str, &str, bool)]) -> ImportReport {
         self.import_as(path, &draft(tasks), Author::Person).unwrap()
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         self.store.tasks(None).unwrap().into_iter().map(|task| task.name).collect()
     }
 
-    fn due(&self, path: &str) -> Vec<String> {
+    pub(super) fn due(&self, path: &str) -> Vec<String> {
         let sources = self.store.sources().unwrap();
         let source = sources.iter().find(|source| source.path == path).unwrap();
         let mut due: Vec<String> =
@@ -175,7 +175,7 @@ fn ctx_07_what_is_written_into_a_file_during_an_attempt_holds_no_live_signal() {
 
 #[test]
 fn tasks_that_are_added_to_a_large_file_are_found_by_their_keys() {
-    let f = Fixture::new();
+    let f = FixtureOf::<Sqlite>::new();
     let database = Connection::open(f.dir.path().join("progress.db")).unwrap();
     for sql in [crate::store::task_changes::BY_KEY, crate::store::sources::UNOWNED] {
         let mut plan = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
@@ -223,13 +223,13 @@ fn sch_12_a_file_of_the_version_before_keeps_its_keys() {
     };
     let before = counts(&conn);
     drop(conn);
-    let mut f = Fixture { store: Store::open(&path).unwrap(), dir, counter: 100 };
+    let mut f = FixtureOf { store: Store::open(&path).unwrap(), engine: Sqlite(path), dir, counter: 100 };
     assert_eq!(f.store.integrity().unwrap(), "ok");
     assert_eq!(f.names(), ["auth:1.1", "auth:1.1.1", "prd:US-1", "hand", "t-000005"]);
     for name in ["1.1", "1.1.1", "US-1", "hand", "t-000005"] {
         f.store.task(name).unwrap();
     }
-    assert_eq!(counts(f.store.conn()), before);
+    assert_eq!(counts(f.store.conn().file().unwrap()), before);
     assert_eq!(f.due("specs/auth/tasks.md"), ["1.1"]);
     // Triggers and links go on.
     let id = |name: &str| TaskId::from_stored(name);

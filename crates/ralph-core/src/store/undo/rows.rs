@@ -1,14 +1,15 @@
-//! Rows that a person's change touches, as they were before and after: noted by temporary triggers, as JSON.
+//! Rows that a person's change touches, as they were before and after: noted by triggers, as JSON. In SQLite they are made for
+//! the occasion; a server has them all the time, and they note nothing unless they are told to.
 
 use std::collections::HashMap;
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::model::TaskId;
 use crate::store::Result;
-use crate::store::sql::{Statements, record};
+use crate::store::connection::Dialect;
+use crate::store::sql::{Changes, Connection, Statements, record};
 
 /// Columns of a task that say what it is, and nothing of how far it is: an attempt that was made since does not depend on
 /// them.
@@ -91,16 +92,35 @@ pub struct Columns {
 #[derive(Clone)]
 pub struct Column {
     pub name: String,
-    pub is_bytes: bool,
+    is_bytes: bool,
+    /// The type as the engine calls it.
+    kind: String,
+    dialect: Dialect,
 }
+
+const COLUMNS: &str = "SELECT name, pk, type = 'BLOB', type FROM pragma_table_info(?1) ORDER BY pk, cid";
+const COLUMNS_ON_SERVER: &str =
+    "SELECT a.attname::text, coalesce(array_position(i.indkey::int2[], a.attnum) + 1, 0) AS pk,
+         a.atttypid = 'bytea'::regtype, format_type(a.atttypid, NULL)
+     FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+     WHERE a.attrelid = to_regclass(?1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+         AND a.attname <> 'rowid'
+     ORDER BY pk, a.attnum";
 
 impl Columns {
     pub fn of(tx: &Connection, table: &Table) -> Result<Self> {
-        let sql = "SELECT name, type = 'BLOB', pk FROM pragma_table_info(?1) ORDER BY pk, cid";
-        let found: Vec<(String, bool, i64)> = tx.all(sql, [table.name])?;
+        let dialect = tx.dialect();
+        let found: Vec<(String, i64, (bool, String))> =
+            tx.all(tx.either(COLUMNS, COLUMNS_ON_SERVER), [table.name])?;
         let of = |wanted: &dyn Fn(&str, i64) -> bool| {
-            let found = found.iter().filter(|(name, _, pk)| wanted(name, *pk));
-            found.map(|(name, is_bytes, _)| Column { name: name.clone(), is_bytes: *is_bytes }).collect()
+            let found = found.iter().filter(|(name, pk, _)| wanted(name, *pk));
+            let column = |(name, _, (is_bytes, kind)): &(String, i64, (bool, String))| Column {
+                name: name.clone(),
+                is_bytes: *is_bytes,
+                kind: kind.clone(),
+                dialect,
+            };
+            found.map(column).collect()
         };
         Ok(Self { all: of(&|name, _| !table.maintained.contains(&name)), key: of(&|_, pk| pk > 0) })
     }
@@ -118,9 +138,8 @@ impl Columns {
 
     /// A condition for the row with the key `:key`.
     pub fn has_key(&self) -> String {
-        let equal = |(place, column): (usize, &Column)| {
-            format!("{} IS {}", column.name, column.stored(":key", &format!("$[{place}]")))
-        };
+        let equal =
+            |(place, column): (usize, &Column)| column.is(&column.stored(":key", &format!("{place}")));
         self.key.iter().enumerate().map(equal).collect::<Vec<_>>().join(" AND ")
     }
 
@@ -139,16 +158,45 @@ impl Column {
         }
     }
 
-    /// The value that a parameter with JSON has at a path.
-    pub fn stored(&self, json: &str, path: &str) -> String {
-        match self.is_bytes {
-            true => format!("unhex(json_extract({json}, '{path}.hex'))"),
-            false => format!("json_extract({json}, '{path}')"),
+    /// The value that a parameter with JSON has in a field, or at a place of a list.
+    fn stored(&self, json: &str, field: &str) -> String {
+        let path = match field.parse::<usize>() {
+            Ok(place) => format!("$[{place}]"),
+            Err(_) => format!("$.{field}"),
+        };
+        match (self.dialect, self.is_bytes) {
+            (Dialect::Sqlite, true) => format!("unhex(json_extract({json}, '{path}.hex'))"),
+            (Dialect::Sqlite, false) => format!("json_extract({json}, '{path}')"),
+            (Dialect::Postgres, true) => {
+                format!("decode(CAST(CAST({json} AS TEXT) AS json) #>> '{{{field},hex}}', 'hex')")
+            }
+            (Dialect::Postgres, false) => {
+                format!("CAST(CAST(CAST({json} AS TEXT) AS json) #>> '{{{field}}}' AS {})", self.kind)
+            }
         }
     }
 
     pub fn stored_in(&self, json: &str) -> String {
-        self.stored(json, &format!("$.{}", self.name))
+        self.stored(json, &self.name)
+    }
+
+    /// A condition: it has this value, or none as that.
+    pub fn is(&self, value: &str) -> String {
+        match self.dialect {
+            // An index serves this.
+            Dialect::Sqlite => format!("{} IS {value}", self.name),
+            Dialect::Postgres => format!("{} IS NOT DISTINCT FROM {value}", self.name),
+        }
+    }
+
+    /// A value as a server makes JSON of it, in the form that is kept.
+    fn kept(&self, image: &Map<String, Value>) -> Value {
+        match image.get(&self.name) {
+            Some(Value::String(bytes)) if self.is_bytes => {
+                serde_json::json!({ "hex": bytes.trim_start_matches("\\x").to_uppercase() })
+            }
+            value => value.cloned().unwrap_or_default(),
+        }
     }
 }
 
@@ -223,8 +271,15 @@ pub fn value_of(image: &Option<String>, name: &str) -> Option<String> {
     }
 }
 
-/// Makes the triggers; they are gone with the transaction at the latest.
+/// Begins to note rows; it ends with the transaction at the latest.
 pub fn start(tx: &Connection) -> Result<()> {
+    match tx.dialect() {
+        Dialect::Sqlite => make_triggers(tx),
+        Dialect::Postgres => tx.execute_batch("SET LOCAL ralph.noting TO 'on'"),
+    }
+}
+
+fn make_triggers(tx: &Connection) -> Result<()> {
     let mut sql = String::from(
         "CREATE TEMP TABLE undo_rows (n INTEGER PRIMARY KEY, tab TEXT, key TEXT, before TEXT, after TEXT);",
     );
@@ -250,19 +305,15 @@ pub fn start(tx: &Connection) -> Result<()> {
             note("new", &old, &new)
         ));
     }
-    Ok(tx.execute_batch(&sql)?)
+    tx.execute_batch(&sql)
 }
 
 /// Ends the noting: each row once, in the order in which they were touched first.
 pub fn stop(tx: &Connection) -> Result<Vec<Change>> {
-    let noted: Vec<Change> = tx.all("SELECT * FROM undo_rows ORDER BY n", [])?;
-    let mut sql = String::new();
-    for table in &TABLES {
-        for kind in ["added", "deleted", "changed"] {
-            sql.push_str(&format!("DROP TRIGGER temp.undo_{}_{kind};", table.name));
-        }
-    }
-    tx.execute_batch(&format!("{sql} DROP TABLE temp.undo_rows;"))?;
+    let noted = match tx.dialect() {
+        Dialect::Sqlite => drop_triggers(tx)?,
+        Dialect::Postgres => noted_by_server(tx)?,
+    };
     let mut places: HashMap<(String, String), usize> = HashMap::new();
     let mut changes: Vec<Change> = Vec::new();
     for change in noted {
@@ -276,5 +327,56 @@ pub fn stop(tx: &Connection) -> Result<Vec<Change>> {
         }
     }
     changes.retain(|change| change.before != change.after);
+    Ok(changes)
+}
+
+fn drop_triggers(tx: &Connection) -> Result<Vec<Change>> {
+    let noted = tx.all("SELECT * FROM undo_rows ORDER BY n", [])?;
+    let mut sql = String::new();
+    for table in &TABLES {
+        for kind in ["added", "deleted", "changed"] {
+            sql.push_str(&format!("DROP TRIGGER temp.undo_{}_{kind};", table.name));
+        }
+    }
+    tx.execute_batch(&format!("{sql} DROP TABLE temp.undo_rows;"))?;
+    Ok(noted)
+}
+
+/// The rows that triggers noted, with the columns that SQLite's note.
+fn noted_by_server(tx: &Connection) -> Result<Vec<Change>> {
+    tx.execute_batch("SET LOCAL ralph.noting TO 'off'")?;
+    let noted: Vec<(String, Option<String>, Option<String>)> =
+        tx.all("SELECT tab, before, after FROM undo_rows ORDER BY n", [])?;
+    tx.change("DELETE FROM undo_rows", [])?;
+    let mut columns: HashMap<&str, Columns> = HashMap::new();
+    let mut changes = Vec::new();
+    for (name, before, after) in noted {
+        let Some(table) = TABLES.iter().find(|table| table.name == name) else { continue };
+        if !columns.contains_key(table.name) {
+            columns.insert(table.name, Columns::of(tx, table)?);
+        }
+        let Some(columns) = columns.get(table.name) else { continue };
+        let read =
+            |image: Option<String>| -> Option<Map<String, Value>> { serde_json::from_str(&image?).ok() };
+        let (before, after) = (read(before), read(after));
+        let Some(row) = after.as_ref().or(before.as_ref()) else { continue };
+        let key: Vec<Value> = columns.key.iter().map(|column| column.kept(row)).collect();
+        let image = |row: &Map<String, Value>| -> Map<String, Value> {
+            columns.all.iter().map(|column| (column.name.clone(), column.kept(row))).collect()
+        };
+        let (before, after) = (before.as_ref().map(image), after.as_ref().map(image));
+        let differs = |column: &Column| {
+            let value = |row: &Option<Map<String, Value>>| {
+                row.as_ref().and_then(|row| row.get(&column.name).cloned())
+            };
+            column.name != "updated_at" && value(&before) != value(&after)
+        };
+        if columns.all.iter().any(differs) {
+            let text =
+                |image: Option<Map<String, Value>>| image.map(|image| Value::Object(image).to_string());
+            let key = Value::Array(key).to_string();
+            changes.push(Change { table: name, key, before: text(before), after: text(after) });
+        }
+    }
     Ok(changes)
 }

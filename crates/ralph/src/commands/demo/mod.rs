@@ -108,7 +108,9 @@ fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandEr
     let crew = run::Crew::of(&settings)?;
     let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default());
     let mut display = ui::display(args.json, args.quiet);
-    run::execute(workspace, &crew, &run_settings, &settings, display.as_mut(), &run::Seat::default())
+    let sandbox = run::sandbox(&run_settings.sandbox, workspace.project.root());
+    let seat = run::Seat::default();
+    run::execute(workspace, &crew, &run_settings, &settings, &sandbox, display.as_mut(), &seat)
 }
 
 fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &Args) {

@@ -253,6 +253,7 @@ pub fn ask_version(
         env: env.iter().map(|(name, value)| (name.clone(), value.into())).collect(),
         cwd: dir.to_owned(),
         stdin: String::new(),
+        ..Launch::default()
     };
     ask(&launch, PATIENCE, interrupt)
 }
@@ -374,6 +375,8 @@ pub fn costs(settings: &Settings, team: &[&str], store: Option<&Store>) -> Vec<F
 mod tests {
     use std::time::Instant;
 
+    use ralph_core::sandbox::Belongings;
+
     use super::*;
 
     fn settings(toml: &str) -> Settings {
@@ -469,6 +472,7 @@ mod tests {
             env: vec![("A".into(), "1".into())],
             cwd: "/".into(),
             stdin: String::new(),
+            ..Launch::default()
         };
         ask(&launch, patience, &Interrupt::default())
     }
@@ -505,6 +509,7 @@ mod tests {
         login: "x login",
         credential_variables: &["X_API_KEY", "X_TOKEN"],
         credential_files: &[CredentialFile { moved_by: "X_HOME", usual: ".x", file: "auth.json" }],
+        belongings: Belongings::NONE,
     };
 
     fn places(env: &[(String, String)]) -> CredentialPlaces<'_> {

@@ -2,13 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
+use ralph_core::project::Project;
 use ralph_core::store::{Store, StoreError, newest_copy, rescued_since, restore_command, wal_path};
 
 use super::Finding;
 use super::permissions::make_writable;
-use crate::command_error::shell_path;
+use crate::command_error::{CommandError, shell_path};
+use crate::store_place;
 use crate::ui::format::bytes;
 use crate::workspace::now;
+
+/// Looks at the store of a project, wherever it is.
+pub fn inspect_store(project: &Project) -> (Vec<Finding>, Option<Store>) {
+    let place = match store_place::of(project) {
+        // What is wrong with the settings is told by itself.
+        Err(_) => return inspect(&project.database()),
+        Ok(place) => place,
+    };
+    if let Some(file) = place.file() {
+        return inspect(file);
+    }
+    match place.open_read_only() {
+        Ok(store) => (vec![Finding::ok("database", format!("OK: {place}"))], Some(store)),
+        Err(error) => {
+            let fix = CommandError::from(error);
+            let hint = fix.first_hint().unwrap_or_else(|| "ralph store check".to_owned());
+            (vec![Finding::error("database", fix.message(), hint)], None)
+        }
+    }
+}
+
+/// Whether there may be a plan.
+pub fn has_store(project: &Project) -> bool {
+    store_place::of(project).is_ok_and(|place| place.exists())
+}
 
 /// Checks the file without changing it: it is not even migrated. The store is returned if it is of this version.
 pub fn inspect(path: &Path) -> (Vec<Finding>, Option<Store>) {

@@ -6,6 +6,7 @@ mod launch;
 pub mod machine;
 mod permissions;
 mod plan;
+mod sandbox;
 mod settings;
 
 use std::env;
@@ -20,7 +21,7 @@ use ralph_core::store::Store;
 use ralph_core::text::{mask_secrets, one_line};
 use serde::Serialize;
 
-use super::trust;
+use super::{run, trust};
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::Settings;
 use crate::ui::format::counted;
@@ -62,7 +63,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     // What is in a project that is not obeyed is not even read.
     let project = found.filter(|_| refused.is_none());
     let root = project.as_ref().map_or(here, Project::root);
-    let inspected = project.as_ref().map(|project| database::inspect(&project.database()));
+    let inspected = project.as_ref().map(database::inspect_store);
     let (database, store) = inspected.unwrap_or_default();
     let (settings, store) = read_settings(project.as_ref(), store);
     let (read, store) = (settings.as_ref().ok(), store.as_ref());
@@ -71,6 +72,11 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     let mut findings = machine::findings(root, project.as_ref(), store, interrupt);
     if let (Some(project), Some(settings)) = (&project, read) {
         findings.extend(machine::git_obstacles(project, settings, store));
+    }
+    if let Some(settings) = read {
+        let is_isolated = *settings.run.isolate || settings.run.jobs.0 > 1;
+        let sandbox = run::sandbox(&run::sandbox_settings(settings), root);
+        findings.push(sandbox::finding(&sandbox, is_isolated));
     }
     // Without settings nobody knows which agent is chosen.
     let defaults = Settings::default();
@@ -102,7 +108,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     match store.map(|store| plan::findings(store, &team, read, project.root())) {
         Some(Ok(recorded)) => findings.extend(recorded),
         Some(Err(error)) => findings.push(database::broken(&error, &project.database())),
-        None if !project.database().exists() => findings.push(plan::empty()),
+        None if !database::has_store(project) => findings.push(plan::empty()),
         None => {}
     }
     findings.extend(read.map(|settings| settings::agents_md(project.root(), settings)));
@@ -127,7 +133,7 @@ const LENGTH: usize = 600;
 
 fn heading(check: &str) -> &'static str {
     match check {
-        "git" | "disk" | "clock" => "Machine",
+        "git" | "disk" | "clock" | "sandbox" => "Machine",
         "agent" | "agents" | "launch" | "credentials" => "Agents",
         _ => "Project",
     }

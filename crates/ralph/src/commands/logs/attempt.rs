@@ -7,10 +7,10 @@ use std::rc::Rc;
 
 use ralph_core::agent::{AgentKind, LogReader, Setup, StreamParser, partial_line};
 use ralph_core::host::{Host, ThisHost, is_stale};
-use ralph_core::logs::{LogDir, LogStream};
+use ralph_core::logs::{LogDir, LogStream, errors_name, prompt_name};
 use ralph_core::model::{Attempt, RunId, Task, Timestamp};
 use ralph_core::store::{Claim, Store};
-use ralph_core::text::clean_bytes;
+use ralph_core::text::{clean_bytes, mask_secrets};
 use serde_json::json;
 
 use super::page::{Page, TAIL_LINES, last_lines};
@@ -23,6 +23,8 @@ use crate::{interrupts, output};
 
 /// How much of standard error is read for its last lines.
 const ERRORS_READ: u64 = 16 * 1024;
+/// More than Ralph keeps of a prompt.
+const PROMPT_READ: u64 = 1024 * 1024;
 /// How much of a raw log is copied at once.
 const CHUNK: usize = 64 * 1024;
 
@@ -253,6 +255,28 @@ impl LoggedAttempt {
         self.state == State::Running
     }
 
+    /// The prompt that it had, clean and masked.
+    pub fn prompt(&self, workspace: &Workspace, task: &Task) -> Result<String, CommandError> {
+        let read = || -> io::Result<Vec<u8>> {
+            let (dir, name) = LogDir::of_record(workspace.project.root(), &self.log)?;
+            let mut bytes = Vec::new();
+            dir.read(&prompt_name(&name))?.take(PROMPT_READ).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().map_err(|error| {
+            let (attempt, name) = (self.attempt.attempt, task.name());
+            let what = format!("the prompt of attempt {attempt} of {name}");
+            match error.kind() {
+                io::ErrorKind::NotFound => CommandError::environment(format_args!("{what} was not kept"))
+                    .hint(
+                        "prompts are kept and deleted with their logs; earlier versions of Ralph kept none",
+                    ),
+                _ => CommandError::environment(format_args!("cannot read {what}: {error}")),
+            }
+        })?;
+        Ok(mask_secrets(&clean_bytes(&bytes)).into_owned())
+    }
+
     fn path(&self, workspace: &Workspace) -> PathBuf {
         workspace.project.root().join(&self.log)
     }
@@ -309,14 +333,13 @@ impl AttemptReader {
     ) -> Result<Self, CommandError> {
         let settings = workspace.settings()?;
         let (log, dir, name) = open_log(workspace, task, logged, &settings)?;
-        let stem = name.strip_suffix(".jsonl").unwrap_or(&name);
         let (parser, is_known) = parser(&logged.attempt, &settings);
         Ok(Self {
             reader: LogReader::new(log, parser),
             is_known,
             page: Page::new(task, width, logged.attempt.started_at),
             dir,
-            stderr: format!("{stem}.stderr.log"),
+            stderr: errors_name(&name),
         })
     }
 

@@ -20,7 +20,7 @@ use ralph_core::text::{mask_secrets, one_line};
 use super::AgentArgs;
 use super::show::line_of;
 use crate::command_error::CommandError;
-use crate::commands::run::{self, Crew};
+use crate::commands::run::{self, Crew, GateBox};
 use crate::settings::Settings;
 use crate::ui::format::counted;
 use crate::ui::progress::Progress;
@@ -196,6 +196,8 @@ impl Session {
                 .hint("allow more with --max-cost, or set [plan] max_cost_usd"));
         }
         let project = workspace.project.clone();
+        let sandbox = run::sandbox(&self.run_settings.sandbox, project.root());
+        run::refuse_unconfined(&sandbox, false)?;
         let mut planner = Planner {
             project: &project,
             store: &mut workspace.store,
@@ -206,6 +208,7 @@ impl Session {
             random: &mut random,
             host: &ThisHost::new(),
             interrupt: self.interrupt.clone(),
+            sandbox: &sandbox,
             guard_command: run::guard_command(self.run_settings.grace),
             run_id: self.run_id.clone(),
             goal: &self.goal,
@@ -329,6 +332,7 @@ fn run_gates(
         .filter(|task| !task.done && !task.skipped && !parents.contains(task.name.as_str()))
         .filter_map(|task| Some((task.verify.as_deref().or(default_gate)?, task)))
         .collect();
+    let gate_box = GateBox::of(&settings.sandbox, root)?;
     let mut progress = Progress::new(gates.len());
     for (at, (command, task)) in gates.iter().enumerate() {
         progress.at(at);
@@ -348,6 +352,7 @@ fn run_gates(
             rerun_below: Duration::ZERO,
             // What the task is to write is missing now.
             task_texts: vec![task.title.clone(), task.description.clone(), task.files.join("\n")],
+            confinement: gate_box.confinement(),
         };
         let ran = gate::run(&gate, None, interrupt, &mut |_| false).map_err(CommandError::environment)?;
         let now = match ran {

@@ -118,6 +118,7 @@ pub fn launch(
         rules,
         task_prompt,
         is_root: rustix::process::getuid().is_root(),
+        is_confined: false,
         budget_usd,
     })
 }

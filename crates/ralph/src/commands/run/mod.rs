@@ -2,6 +2,7 @@
 
 mod agents;
 mod detach;
+mod sandbox;
 mod scope;
 mod settings;
 mod worker;
@@ -17,13 +18,15 @@ pub use agents::{
 };
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
-use ralph_core::engine::{Attendant, Engine, Jobs, NoAttendant, Role, RunSettings, Summary};
+use ralph_core::engine::{Attendant, CommitWhen, Engine, Jobs, NoAttendant, Role, RunSettings, Summary};
 use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::git::Git;
 use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownName};
+use ralph_core::sandbox::{Mode, Sandbox};
 use ralph_core::text::few;
+pub use sandbox::{GateBox, refuse_unconfined, sandbox, sandbox_settings};
 pub use settings::{
     agents_md, apply_flags, gate_limits, log_limits, policy, recovery_of, run_settings, trees_dir,
 };
@@ -124,6 +127,9 @@ pub struct Args {
     /// Refuse to start if a task has no gate.
     #[arg(long, conflicts_with = "no_gate")]
     require_gates: bool,
+    /// Whether agents and gates are confined: auto, required or off.
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    sandbox: Option<Mode>,
     /// Run in the background; watch it with `ralph status --watch` or `ralph logs -f`, stop it with `ralph stop`.
     #[arg(long, conflicts_with = "dry_run")]
     detach: bool,
@@ -159,6 +165,10 @@ fn strategy(text: &str) -> Result<Strategy, String> {
             None => error.to_string(),
         }
     })
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    Mode::parse(text).ok_or_else(|| format!("expected {}", Mode::ALL.map(Mode::as_str).join(", ")))
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -205,6 +215,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let mut run_settings = run_settings(&settings, scope, args);
     (run_settings.recovery, run_settings.recovery_by_spec) = settings::recovery_of(&settings, &workspace)?;
     refuse_ungated(&workspace, &settings, &run_settings)?;
+    let sandbox = sandbox(&run_settings.sandbox, workspace.project.root());
+    notices.extend(isolate_if_weak(&workspace, &sandbox, &mut run_settings));
+    refuse_unconfined(&sandbox, run_settings.is_isolated())?;
     let role = role_of(&workspace, &mut run_settings)?;
     run_settings.notices = notices;
     if args.dry_run {
@@ -224,7 +237,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     let (display, is_live) = (ui::display(args.json, args.quiet), ui::is_live(args.json, args.quiet));
     let mut observer = Notifications::new(&settings, &workspace.project, display, is_live);
     let seat = Seat { attended: !args.no_input && !args.json && !args.quiet, output, role };
-    let ended = execute(&mut workspace, &crew, &run_settings, &settings, &mut observer, &seat);
+    let ended = execute(&mut workspace, &crew, &run_settings, &settings, &sandbox, &mut observer, &seat);
     observer.close_display();
     let result = ended.map(|summary| conclude(&workspace, &summary, args));
     if let Err(error) = &result {
@@ -239,6 +252,22 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     }
     observer.finish();
     result
+}
+
+/// Where the sandbox cannot protect what is in the work tree, attempts work in a tree of their own, if Ralph commits
+/// anyway.
+fn isolate_if_weak(workspace: &Workspace, sandbox: &Sandbox, run: &mut RunSettings) -> Option<String> {
+    if run.is_isolated() || !sandbox.wants_isolation() || run.git.commit == CommitWhen::Never {
+        return None;
+    }
+    let git = Git::discover(workspace.project.root())?;
+    git.head_commit().ok().flatten()?;
+    run.isolate = true;
+    Some(
+        "without bubblewrap the sandbox protects Ralph's and git's own files only where attempts work in a tree of \
+         their own, so they do in this run (as with [run] isolate = true)"
+            .to_owned(),
+    )
 }
 
 /// Whether this process makes the attempts itself or starts workers, which needs git.
@@ -323,6 +352,7 @@ pub fn execute(
     crew: &Crew,
     run_settings: &RunSettings,
     settings: &Settings,
+    sandbox: &Sandbox,
     observer: &mut dyn Observer,
     seat: &Seat,
 ) -> Result<Summary, CommandError> {
@@ -356,6 +386,7 @@ pub fn execute(
         observer,
         attendant,
         interrupt,
+        sandbox,
         guard_command: guard_command(run_settings.grace),
         worker,
         output: seat.output.clone(),

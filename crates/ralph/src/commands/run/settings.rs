@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ralph_core::decide::{Budgets, Policy};
+use ralph_core::decide::Policy;
 use ralph_core::engine::{
     BreakerSettings, GateSettings, GitSettings, RecoverySettings, ReviewSettings, RunSettings, TreeSettings,
     project_dir,
@@ -19,6 +19,7 @@ use serde_json::json;
 
 use super::Args;
 use crate::command_error::CommandError;
+use crate::facts::budgets_of;
 use crate::settings::{AgentsMd, BaselineWhen, Count, Rollback, Settings};
 use crate::workspace::{Workspace, apply_state};
 
@@ -41,6 +42,7 @@ pub fn apply_flags(settings: &mut Settings, args: &Args) {
     run.max_attempts.set_flag(args.max_attempts.map(Count));
     run.attempt_timeout.set_flag(args.attempt_timeout);
     run.idle_timeout.set_flag(args.idle_timeout);
+    settings.sandbox.mode.set_flag(args.sandbox);
     settings.gate.require.set_flag(args.require_gates.then_some(true));
     settings.recovery.enabled.set_flag((args.recovery || args.no_recovery).then_some(args.recovery));
 }
@@ -51,19 +53,12 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
     let memory = &settings.memory;
     let (breaker, hooks) = (&settings.breaker, &settings.hooks);
     let (gate_timeout, grace) = gate_limits(settings);
-    let minutes = |minutes: Option<f64>| Duration::try_from_secs_f64(minutes? * 60.0).ok();
     RunSettings {
         scope,
         defaults_revision: crate::settings::defaults_revision(),
         notices: Vec::new(),
         limit: run.limit.map(|limit| limit.0),
-        budgets: Budgets {
-            run_usd: *run.max_cost_usd,
-            day_usd: *run.max_cost_usd_per_day,
-            task_usd: *run.max_cost_usd_per_task,
-            run_time: minutes(*run.max_minutes),
-            task_time: minutes(*run.max_minutes_per_task),
-        },
+        budgets: budgets_of(settings),
         policy: policy(settings),
         strategy: *run.strategy,
         forced_model: args.model.clone(),
@@ -141,6 +136,7 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
             0 => None,
             mb => Some(u64::from(mb) * 1024 * 1024),
         },
+        sandbox: super::sandbox_settings(settings),
         lease: RunSettings::default().lease,
     }
 }

@@ -20,7 +20,7 @@ use ralph_core::host::{Host, ThisHost};
 use ralph_core::store::WorkerRow;
 
 use super::settings::{recorded, recovery_of, run_settings};
-use super::{Args, Crew, apply_flags, guard_command, refuse_inside_an_attempt, scope, trees_dir};
+use super::{Args, Crew, apply_flags, guard_command, refuse_inside_an_attempt, sandbox, scope, trees_dir};
 use crate::command_error::{CommandError, CommandResult};
 use crate::interrupts;
 use crate::settings::Settings;
@@ -120,6 +120,7 @@ fn work(
     let mut observer = |event: &RunEvent| print(&WorkerMessage::Event(Box::new(event.clone())));
     adopt_orphans();
     let name = seat.worker.clone();
+    let sandbox = sandbox(&run_settings.sandbox, project.root());
     let mut engine = Engine {
         role: Role::Worker(seat, drain),
         work_tree: &lease.dir,
@@ -137,6 +138,7 @@ fn work(
         observer: &mut observer,
         attendant: &mut NoAttendant,
         interrupt,
+        sandbox: &sandbox,
         guard_command: guard_command(run_settings.grace),
         worker: &name,
         output: None,

@@ -20,7 +20,7 @@ use ralph_core::store::{Children, Mark, Scope};
 use ralph_core::text::{clean, code_line, mask_secrets, one_line};
 use serde_json::json;
 
-use super::run::{self, run_settings};
+use super::run::{self, GateBox, run_settings};
 use super::told;
 use crate::actions::{self, Wait};
 use crate::command_error::{CommandError, CommandResult};
@@ -288,6 +288,7 @@ fn run_gates(workspace: &Workspace, task: &Task) -> Result<Verification, Command
         return Err(CommandError::usage(format_args!("task {name} has no gate"))
             .hint(format_args!("add one: ralph task edit {name} --verify CMD")));
     }
+    let gate_box = GateBox::of(&run::sandbox_settings(&settings), workspace.project.root())?;
     adopt_orphans();
     let interrupt = interrupts::listen()?;
     let mut ran = Vec::new();
@@ -306,6 +307,7 @@ fn run_gates(workspace: &Workspace, task: &Task) -> Result<Verification, Command
             rerun: gates.rerun,
             rerun_below: gates.rerun_below,
             task_texts: gate::task_texts(task),
+            confinement: gate_box.confinement(),
         };
         output::note(format_args!("running the gate: {command}"));
         let result = gate::run(&gate, None, &interrupt, &mut |_| false)

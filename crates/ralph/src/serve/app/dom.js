@@ -46,18 +46,14 @@ function drawing(markup) {
 
 // A bar of pieces: [[amount, class], …] out of a total.
 function bar(pieces, total, says) {
-  const svg = document.createElementNS(SVG, "svg");
-  const set = (element, values) => Object.entries(values).forEach(([name, value]) => element.setAttribute(name, value));
-  set(svg, { class: "bar", viewBox: "0 0 1000 8", preserveAspectRatio: "none", role: "img", "aria-label": says });
-  let from = 0;
+  const bar = h("div", { class: "bar", role: "img", "aria-label": says });
   for (const [amount, kind] of pieces) {
-    const width = (amount / Math.max(total, 1e-9)) * 1000;
-    const piece = document.createElementNS(SVG, "rect");
-    set(piece, { class: kind, x: from.toFixed(1), width: width.toFixed(1), height: 8 });
-    if (width > 0) svg.append(piece);
-    from += width;
+    if (amount <= 0) continue;
+    const piece = h("i", { class: kind });
+    piece.style.width = `${(amount / Math.max(total, 1e-9)) * 100}%`;
+    bar.append(piece);
   }
-  return svg;
+  return bar;
 }
 
 const counted = (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`;

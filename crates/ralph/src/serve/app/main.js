@@ -42,7 +42,7 @@ async function show() {
     fill(nodes, isNew);
     if (state.again) shown.timer = setTimeout(show, state.again);
   } catch (error) {
-    if (turn === shown.turn && isNew) fill([card(null, { class: "needs" }, h("p", {}, sentence(error.message)), (error.hints ?? []).map((hint) => h("p", { class: "soft" }, hint)))], isNew);
+    if (turn === shown.turn && isNew) fill([card(null, { class: "needs" }, problem(error))], isNew);
   }
 }
 

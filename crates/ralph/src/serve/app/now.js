@@ -1,7 +1,7 @@
 // The header, and what goes on now.
 
 // `again`: how soon the view wants to be read again, though nothing was told.
-const state = { now: null, recent: [], outputs: new Map(), again: 0 };
+const state = { now: null, recent: [], outputs: new Map(), plots: [], again: 0 };
 
 const button = (text, onclick, attributes) => h("button", { type: "button", onclick, ...attributes }, text);
 
@@ -62,7 +62,7 @@ function showNow() {
   $("view").replaceChildren(
     h("div", { class: "two" },
       h("div", { class: "stack", id: "left" }, h("div", { id: "plan-list" })),
-      h("div", { class: "stack", id: "right" }, h("div", { id: "needs" }), h("div", { id: "ended" }), h("div", { id: "workers", class: "stack" }), h("div", { id: "recent" }), h("div", { id: "budgets" }))));
+      h("div", { class: "stack", id: "right" }, h("div", { id: "needs" }), h("div", { id: "ended" }), h("div", { id: "workers", class: "stack" }), h("div", { id: "recent" }), h("div", { id: "budgets" }), h("div", { id: "plots", class: "plots small" }))));
   renderNow();
 }
 
@@ -75,8 +75,39 @@ function renderNow() {
   now.workers.forEach((worker) => renderOutput(worker.id));
   part("recent", state.recent, () => recent());
   part("budgets", now.budgets, () => budgets(now));
+  part("plots", state.plots, () => state.plots.map((of) => card(null, {}, h("figure", { class: "plot-box" }, h("figcaption", {}, link(`#/decisions?run=${encodeURIComponent(now.run.id)}`, of.title)), drawing(of.svg)))));
+  readPlots(now.run);
   part("plan-list", [now.groups, now.groups_left_out, now.workers], () => planList(now));
   tick();
+}
+
+// The plots of the run, read once everything else is there and again from time to time while something happens.
+const SHOWN_PLOTS = ["cost", "success", "retries", "spend"];
+const PLOTS_EVERY = 10000;
+const reading = { run: null, of: null, at: 0, timer: 0 };
+
+function readPlots(run) {
+  const of = run && `${run.id} ${state.now.stamp}`;
+  if (reading.run !== run?.id) {
+    clearTimeout(reading.timer);
+    Object.assign(reading, { run: run?.id, of: null, at: 0, timer: 0 });
+    state.plots = [];
+  }
+  if (!of || reading.timer || reading.of === of || document.hidden) return;
+  const read = async () => {
+    reading.at = Date.now();
+    try {
+      const { plots } = await ask(`/api/decisions?run=${encodeURIComponent(run.id)}`);
+      if (reading.run !== run.id) return;
+      state.plots = plots.filter((one) => SHOWN_PLOTS.includes(one.id) && one.svg);
+      reading.of = of;
+    } catch {
+      // The banner says why; the next event tries again.
+    }
+    reading.timer = 0;
+    renderNow();
+  };
+  reading.timer = setTimeout(read, Math.max(0, reading.at + PLOTS_EVERY - Date.now()));
 }
 
 function needs(now) {
@@ -113,7 +144,7 @@ function workers(now) {
     return h("section", { class: "card worker", "data-task": of.id },
       h("div", { class: "row" }, h("span", { class: "run" }, of.glyph), link(taskLink(of.id), h("b", {}, `${of.name} ${of.title}`)),
         h("span", { class: "soft num" }, [of.what, of.agent].filter(Boolean).join(" · "), " · ", ticking(of.since)),
-        h("span", { class: "grow" }),
+        h("span", { class: "grow" }), of.worker && h("span", { class: "soft" }, of.worker),
         now.actions && button("Note", () => askNote(task, "running"), { id: `note-${of.id}` })),
       of.has_output && pre("", { class: "output", "data-output": of.id, tabindex: 0, "aria-label": `Live output of ${of.name}` }));
   });

@@ -43,11 +43,11 @@ function relations(task) {
 async function taskBody(task, tab, query) {
   const of = encodeURIComponent(task.id);
   try {
-    if (tab === "prompt") return promptCard(await ask(`/api/prompt?task=${of}`));
+    if (tab === "prompt") return await promptCards(task, of, query.get("number"));
     if (tab === "diff") return diffCards(await ask(`/api/diff?task=${of}${query.get("attempt") ? `&attempt=${query.get("attempt")}` : ""}`));
     if (tab === "log") return logCard(task, await ask(`/api/log?task=${of}${query.get("number") ? `&number=${query.get("number")}` : ""}`), query.get("number"));
   } catch (error) {
-    return card(null, {}, h("p", {}, sentence(error.message)), (error.hints ?? []).map((hint) => h("p", { class: "soft" }, hint)));
+    return card(null, {}, problem(error));
   }
   return timeline(task);
 }
@@ -67,21 +67,39 @@ function timeline(task) {
         ? h("details", {}, h("summary", {}, name), pre(text)) : h("div", { class: "field" }, h("span", { class: "soft" }, name), h("span", { class: "lines" }, text))),
       of.gate_output && h("details", {}, h("summary", {}, "Output of the gate"), pre(of.gate_output)),
       of.files.length > 0 && h("details", {}, h("summary", {}, counted(of.files.length, "file")), h("p", { class: "lines mono" }, of.files.join("\n"))),
-      h("div", { class: "row links" }, of.has_log && link(`${taskLink(task.id, "log")}?number=${of.number}`, "Log"), of.has_diff && of.counted && link(`${taskLink(task.id, "diff")}?attempt=${of.attempt}`, "Diff"),
+      h("div", { class: "row links" }, of.has_log && link(`${taskLink(task.id, "log")}?number=${of.number}`, "Log"), of.has_log && link(`${taskLink(task.id, "prompt")}?number=${of.number}`, "Prompt"), of.has_diff && of.counted && link(`${taskLink(task.id, "diff")}?attempt=${of.attempt}`, "Diff"),
         of.learnings > 0 && h("span", { class: "soft" }, `${counted(of.learnings, "learning")} in the prompt`)));
   };
   const rows = [...task.attempts].reverse().map(attempt);
   return card(null, {}, h("ol", { class: "timeline" }, rows), task.more_attempts > 0 && h("p", { class: "soft" }, `… and ${counted(task.more_attempts, "older attempt")}: `, command(`ralph history ${task.name}`)));
 }
 
-function promptCard(of) {
-  return card("The prompt of its next attempt", {},
+// Links to what there is of each attempt, the one that is shown marked.
+function choices(task, tab, chosen, more) {
+  const one = (number, text) => link(`${taskLink(task.id, tab)}?number=${number}`, h("span", { class: String(number) === String(chosen) ? "on" : "" }, text));
+  const all = [...task.attempts.filter((of) => of.has_log).map((of) => one(of.number, of.name)), task.under_way?.number > 0 && one(task.under_way.number, "under way"), ...more.map(([number, text]) => one(number, text))].filter(Boolean);
+  return all.length > 1 && h("div", { class: "row links" }, all);
+}
+
+async function promptCards(task, id, asked) {
+  const chosen = asked ?? (task.under_way?.number || "next");
+  const links = choices(task, "prompt", chosen, [["next", "next attempt"]]);
+  let of;
+  try {
+    of = await ask(`/api/prompt?task=${id}${chosen === "next" ? "" : `&number=${chosen}`}`);
+  } catch (error) {
+    return card(null, {}, links, problem(error));
+  }
+  const made = chosen !== "next";
+  return card(made ? `The prompt of ${of.attempt}` : "The prompt of its next attempt", {}, links,
     of.ask_human && h("p", { class: "weak" }, sentence(`Ralph would not start an attempt now: ${of.ask_human}`)),
-    h("p", { class: "soft" }, `${of.model}: ${of.rationale}`),
+    h("p", { class: "soft" }, [made ? of.agent : of.model, of.rationale].filter(Boolean).join(": ")),
     of.system && h("details", {}, h("summary", {}, "System prompt"), pre(of.system)),
-    h("details", {}, h("summary", {}, "How its memory was chosen"), pre(of.explanation)),
+    of.explanation && h("details", {}, h("summary", {}, "How its memory was chosen"), pre(of.explanation)),
     pre(of.prompt, { class: "long" }));
 }
+
+const problem = (error) => [h("p", {}, sentence(error.message)), (error.hints ?? []).map((hint) => h("p", { class: "soft" }, hint))];
 
 const LINES = 6000;
 
@@ -98,10 +116,9 @@ function diffCards(diffs) {
 }
 
 function logCard(task, log, number) {
-  const logged = task.attempts.filter((of) => of.has_log);
-  const chosen = number ?? (log.under_way ? null : String(logged.at(-1)?.number));
+  const newest = task.attempts.filter((of) => of.has_log).at(-1)?.number;
+  const chosen = number ?? (log.under_way ? task.under_way?.number : newest);
   if (log.under_way) state.again = 2000;
-  const choice = logged.map((of) => link(`${taskLink(task.id, "log")}?number=${of.number}`, h("span", { class: String(of.number) === chosen ? "on" : "" }, of.name)));
-  return card(null, {}, choice.length > 0 && h("div", { class: "row links" }, choice, task.under_way && link(taskLink(task.id, "log"), h("span", { class: log.under_way ? "on" : "" }, "under way"))),
+  return card(null, {}, choices(task, "log", chosen, []),
     log.is_cut && h("p", { class: "soft" }, "The beginning is left out: ", command(`ralph logs ${task.name}`)), pre(log.text || "The log is empty.", { class: "long log" }));
 }

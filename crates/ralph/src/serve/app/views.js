@@ -1,5 +1,16 @@
 // The plan as a drawing, decisions, memory and runs.
 
+// Smaller where that is enough to see all of it and can still be read.
+function fitted(svg) {
+  const [width, height] = ["width", "height"].map((name) => Number(svg.getAttribute(name)));
+  const scale = (Math.min(innerWidth, 1400) - 76) / width;
+  if (scale >= 0.8 && scale < 1) {
+    svg.setAttribute("width", Math.floor(width * scale));
+    svg.setAttribute("height", Math.ceil(height * scale));
+  }
+  return svg;
+}
+
 async function showPlan({ query }) {
   const group = query.get("group");
   const from = query.get("from");
@@ -14,7 +25,7 @@ async function showPlan({ query }) {
   return [h("section", { class: "card wide" },
     h("div", { class: "row" }, h("h2", {}, plan.title), plan.group && link("#/plan", "All groups"), h("span", { class: "grow" }), pages),
     h("p", { class: "row soft key" }, key.map(([kind, text]) => h("span", { class: kind }, text))),
-    plan.of === 0 ? h("p", { class: "soft" }, "No tasks yet: ", command("ralph task add TITLE")) : h("div", { class: "scroll", id: "dag" }, drawing(plan.svg)))];
+    plan.of === 0 ? h("p", { class: "soft" }, "No tasks yet: ", command("ralph task add TITLE")) : h("div", { class: "scroll", id: "dag" }, fitted(drawing(plan.svg))))];
 }
 
 async function showDecisions({ query }) {

@@ -9,11 +9,6 @@ use crate::support::Project;
 
 use super::{DONE, add_tasks, branch, events, files_on, project, writes_own_file};
 
-/// What is uncommitted in the person's tree, Ralph's settings left out.
-fn changed(project: &Project) -> String {
-    project.git(&["status", "--porcelain", "-uno", "--", ".", ":!.ralph.toml"])
-}
-
 /// Two tasks that change the same line, the second of which waits until the first has landed.
 fn conflicting() -> String {
     format!(
@@ -92,33 +87,6 @@ fn work_that_fails_its_gate_together_with_others_is_an_integration_failure() {
     assert!(files_on(&project, &branch(&project)).contains("agreed.txt"));
     let conflicts = &project.json(&["stats", "--json"])["conflicts"];
     assert_eq!((&conflicts[0]["kind"], &conflicts[0]["with"]), (&json!("integration_failure"), &json!("a")));
-}
-
-#[test]
-fn a_branch_that_is_checked_out_is_never_moved() {
-    let project = project(&writes_own_file());
-    project.set("git", "branch = \"main\"");
-    add_tasks(&project, 2);
-    project.write("base.txt", "a person's edit\n");
-    let head = project.git(&["rev-parse", "main"]);
-    let run = project.ok(&["run", "-j", "2"]);
-    let own = branch(&project);
-    assert!(
-        run.stdout.contains(&format!("main is checked out, so this run lands on {own}")),
-        "{}",
-        run.stdout
-    );
-    assert!(run.stdout.contains(&format!("git merge {own}")), "{}", run.stdout);
-    assert_eq!((project.git(&["rev-parse", "main"]), changed(&project).trim()), (head, "M base.txt"));
-    assert!(files_on(&project, &own).contains("k2.txt"));
-    // Elsewhere it is free, and the work that was not merged yet is part of what lands there.
-    project.git(&["checkout", "-q", "base.txt"]);
-    project.git(&["checkout", "-qb", "elsewhere"]);
-    project.git(&["merge", "-q", &own]);
-    project.git(&["branch", "-qf", "main", &own]);
-    project.add(&["More", "--key", "k3", "--verify", "test -f k3.txt"]);
-    let run = project.ok(&["run", "-j", "2"]);
-    assert!(files_on(&project, "main").contains("k3.txt"), "{}", run.stdout);
 }
 
 #[test]
@@ -223,6 +191,18 @@ fn hooks_submodules_and_sparse_checkouts_work_in_working_trees() {
             git sparse-checkout set in",
         ),
         (
+            "pointers of Git LFS, without its program",
+            "printf '*.bin filter=lfs diff=lfs merge=lfs -text\nk*.txt filter=lfs -text\n' > .gitattributes\n\
+            printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 4\n' 1 > big.bin; git add .; git commit -qm lfs",
+        ),
+        (
+            "Git LFS",
+            "printf '#!/bin/sh\necho \"pointer to $(cat)\"\n' > ../clean; printf '#!/bin/sh\nsed \"s/^pointer to //\"\n' > ../smudge\n\
+            chmod +x ../clean ../smudge; git config filter.lfs.clean \"$PWD/../clean\"; git config filter.lfs.smudge \"$PWD/../smudge\"\n\
+            git config filter.lfs.required true; printf '*.bin filter=lfs\nk*.txt filter=lfs\n' > .gitattributes\n\
+            echo large > big.bin; git add .; git commit -qm lfs",
+        ),
+        (
             "line endings",
             "printf '* text=auto\\n*.txt eol=crlf\\n' > .gitattributes; git add .; git commit -qm crlf",
         ),
@@ -240,10 +220,155 @@ fn hooks_submodules_and_sparse_checkouts_work_in_working_trees() {
         let own = format!("main..{branch}");
         let changed = project.git(&["diff", "--name-only", &own]);
         assert_eq!(changed, "k1.txt\nk2.txt\nk3.txt\n", "{what}");
-        if what == "hooks" {
-            assert_eq!(project.read(".git/hook-ran").lines().count(), 3);
+        let landed = |file: &str| project.git(&["show", &format!("{branch}:{file}")]);
+        match what {
+            "hooks" => assert_eq!(project.read(".git/hook-ran").lines().count(), 3),
+            "pointers of Git LFS, without its program" => {
+                assert!(landed("big.bin").starts_with("version https://git-lfs"));
+                assert_eq!(landed("k1.txt"), "x\n");
+            }
+            "Git LFS" => {
+                assert_eq!(
+                    (landed("big.bin"), landed("k1.txt")),
+                    ("pointer to large\n".into(), "pointer to x\n".into())
+                );
+                assert_eq!(
+                    fs::read_to_string(super::trees_dir(&project).join("w1/big.bin")).unwrap(),
+                    "large\n"
+                );
+            }
+            _ => {}
         }
     }
+}
+
+#[test]
+fn a_run_leaves_a_branch_that_moves_faster_than_its_gates() {
+    // A person whose every look at the tree is followed by a commit to the branch.
+    let gate = "test -f \"$RALPH_TASK_KEY.txt\" || exit 1; tip=$(git rev-parse refs/heads/busy); n=$(date +%N)
+        tree=$( (git ls-tree $tip; printf '100644 blob %s\\ttheirs-%s.txt\\n' $(echo $n | git hash-object -w --stdin) $n) | git mktree)
+        git update-ref refs/heads/busy $(git commit-tree $tree -p $tip -m theirs) $tip && sleep 1.1";
+    let project = project(&writes_own_file());
+    project.git(&["branch", "busy"]);
+    project.set("git", "branch = \"busy\"");
+    project.set("run", "isolate = true");
+    project.set("gate", "baseline = \"off\"");
+    project.add(&["A", "--key", "a", "--verify", gate]);
+    let run = project.ok(&["run"]);
+    let own = branch(&project);
+    let told = format!("busy moves all the time; this run lands on {own} from now on");
+    assert!(own.starts_with("ralph/") && run.stdout.contains(&told), "{}", run.stdout);
+    assert!(files_on(&project, &own).contains("a.txt") && !files_on(&project, "busy").contains("a.txt"));
+    // What was there when it left is part of it.
+    let theirs = project.git(&["log", "--format=%s", &own]).matches("theirs").count();
+    assert!(theirs >= 4, "{theirs}");
+    assert!(run.stdout.contains(&format!("git merge {own}")), "{}", run.stdout);
+}
+
+#[test]
+fn a_git_that_outlives_its_killed_worker_moves_no_branch() {
+    let project = project(&format!("echo $$ >> \"$RALPH_TASK_KEY.txt\"; {DONE}"));
+    add_tasks(&project, 2);
+    project.set("run", "isolate = true");
+    let dir = project.root().join("../killing");
+    fs::create_dir_all(&dir).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *'ralph: land'*) if mkdir '{}/killed' 2> /dev/null; then\n\
+         kill -9 $PPID; sleep 1; fi;; esac\nPATH='{path}' exec git \"$@\"\n",
+        dir.display()
+    );
+    fs::write(dir.join("git"), script).unwrap();
+    fs::set_permissions(dir.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut run = project.command(&["run", "--quiet"]);
+    let ended = run.env("PATH", format!("{}:{path}", dir.display())).status().unwrap();
+    assert_eq!(ended.code(), Some(0));
+    assert!(dir.join("killed").exists());
+    let commits = project.git(&["log", "--format=%H", &format!("main..{}", branch(&project))]);
+    let mut landed: Vec<&str> = commits.lines().collect();
+    let history = project.history();
+    let done = history.iter().filter(|attempt| attempt["outcome"] == "done");
+    let mut done: Vec<&str> = done.map(|attempt| attempt["commit_after"].as_str().unwrap()).collect();
+    landed.sort_unstable();
+    done.sort_unstable();
+    assert_eq!((landed, history.len()), (done, 3));
+}
+
+/// A project on a small disk of its own: `script` runs there, with Ralph as `$RALPH`, and ends with 0.
+#[track_caller]
+fn on_a_small_disk(megabytes: u32, script: &str) {
+    let project = Project::empty();
+    let story = format!(
+        "mount -t tmpfs -o size={megabytes}m tmpfs . && cd \"$PWD\" || exit 99\nset -e\n\
+         git init -q -b main; git config user.name t; git config user.email t@localhost\n\
+         fail() {{ echo \"$1\"; exit 98; }}\n{script}"
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["-Urm", "sh", "-c", &story]).current_dir(project.root());
+    let output = project.clean(&mut command).env("RALPH", env!("CARGO_BIN_EXE_ralph")).output().unwrap();
+    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{}\n{}", told(&output.stdout), told(&output.stderr));
+}
+
+#[test]
+fn a_disk_that_is_full_during_landing_loses_nothing() {
+    // The gate of the combined tree fills the disk: what lands then does not fit, neither on the branch nor in the checkout.
+    for branch in ["", "[git]\nbranch = \"main\"\n"] {
+        let script = format!(
+            "$RALPH init > /dev/null\n\
+             cat > agent.sh <<'END'\n\
+             cat > /dev/null; head -c 300000 /dev/urandom > $RALPH_TASK_KEY.bin; {DONE}\n\
+             END\n\
+             cat > .ralph.toml <<'END'\n\
+             [run]\nagent = \"s\"\n{branch}[gate]\nbaseline = \"off\"\n\
+             [agents.s]\nkind = \"command\"\ncommand = [\"sh\", \"agent.sh\"]\n\
+             END\n\
+             git add -A; git commit -qm first\n\
+             for n in 1 2 3 4; do $RALPH task add T$n --key k$n --verify 'test -f $RALPH_TASK_KEY.bin && \
+             {{ [ ! -e $RALPH_PROJECT/../fill ] || head -c 90000000 /dev/zero > $RALPH_PROJECT/filler || true; }}' > /dev/null; done\n\
+             touch ../fill\n\
+             if $RALPH run -j 2 > ../said 2>&1; then fail 'the disk was never full'; fi\n\
+             grep -qi 'space\\|disk is full\\|full' ../said || {{ cat ../said; fail 'it is not told why'; }}\n\
+             rm -f filler ../fill\n\
+             git fsck --connectivity-only > ../fsck 2>&1 || {{ cat ../fsck; fail fsck; }}\n\
+             $RALPH run -j 2 > ../said 2>&1 || {{ cat ../said; fail 'the next run fails'; }}\n\
+             branch=$(git for-each-ref --format='%(refname)' --sort=-creatordate refs/heads | head -1)\n\
+             for n in 1 2 3 4; do git cat-file -e $branch:k$n.bin || fail \"k$n is not on $branch\"; \
+             [ $(git log --format=%s $branch | grep -c \"^k$n: \") = 1 ] || fail \"k$n landed twice\"; done\n\
+             [ -z \"$(git status --porcelain -uno -- . :!.ralph.toml)\" ] || {{ git status; fail 'the checkout is changed'; }}\n\
+             [ ! -e .git/index.lock ] && [ ! -e .git/ralph-follow ] || fail 'a lock is left'\n"
+        );
+        on_a_small_disk(40, &script);
+    }
+}
+
+#[test]
+fn what_cannot_be_saved_on_a_full_disk_is_saved_later() {
+    let script = "$RALPH init > /dev/null
+         cat > agent.sh <<'END'
+cat > /dev/null; [ -e $RALPH_PROJECT/../tried ] && { echo x > a.txt; echo \"<task-done>$RALPH_TASK_ID</task-done>\"; exit; }
+touch $RALPH_PROJECT/../tried; echo 'half done' >> base.txt; head -c 9000000 /dev/zero > $RALPH_PROJECT/.git/objects/filler
+echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"
+END
+         cat > .ralph.toml <<'END'
+[run]
+agent = \"s\"
+isolate = true
+[agents.s]
+kind = \"command\"
+command = [\"sh\", \"agent.sh\"]
+END
+         echo base > base.txt; git add -A; git commit -qm first; $RALPH task add A --key a --verify 'test -f a.txt' > /dev/null
+         mv .git/objects ../objects; mkdir .git/objects; mount -t tmpfs -o size=2m tmpfs .git/objects
+         cp -a ../objects/. .git/objects/
+         if $RALPH run > ../said 2>&1; then fail 'the disk was never full'; fi
+         grep -q 'cannot save what a left' ../said || { cat ../said; fail 'it is not told'; }
+         rm -f .git/objects/filler
+         $RALPH run > ../said 2>&1 || { cat ../said; fail 'the next run fails'; }
+         for saved in $(git for-each-ref --format='%(refname)' refs/ralph/rollback); do
+         git show $saved:base.txt | grep -q 'half done' && exit 0; done
+         cat ../said; git for-each-ref; fail 'the work is lost'";
+    on_a_small_disk(40, script);
 }
 
 #[test]

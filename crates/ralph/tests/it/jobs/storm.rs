@@ -74,11 +74,33 @@ fn children(pid: u32) -> Vec<u32> {
 /// What a person does meanwhile. Each commit and each edit is remembered.
 #[derive(Default)]
 struct Person {
+    /// Works in the checkout of the branch that the run lands on.
+    is_there: bool,
     commits: Vec<String>,
     edits: BTreeMap<String, String>,
 }
 
 impl Person {
+    /// In the checkout itself: commits, and merges what could not land there. Git may refuse while a run is at work in it.
+    fn act_in_checkout(&mut self, project: &Project, random: &mut fastrand::Rng) {
+        let n = self.commits.len();
+        let script = match random.u8(0..3) {
+            0 => format!(
+                "mkdir -p persons; echo p{n} > persons/{n}.txt; git add persons/{n}.txt && git commit -qm 'person {n}' && git rev-parse HEAD"
+            ),
+            // One that begins to edit and thinks better of it.
+            1 => "echo edit >> base.txt; sleep 0.2; git checkout -q base.txt".to_owned(),
+            _ => "branch=$(git for-each-ref --sort=-creatordate --format='%(refname)' refs/heads/ralph | head -1)\n\
+                  [ -z \"$branch\" ] || git merge -q --no-edit $branch || git merge --abort"
+                .to_owned(),
+        };
+        let mut command = std::process::Command::new("sh");
+        project.clean(&mut command);
+        let done = command.args(["-c", &script]).current_dir(project.root()).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).trim().to_owned();
+        self.commits.extend(Some(said).filter(|said| said.len() == 40 && done.status.success()));
+    }
+
     fn act(&mut self, project: &Project, random: &mut fastrand::Rng) {
         let n = self.commits.len() + self.edits.len();
         if random.bool() {
@@ -87,6 +109,9 @@ impl Person {
             project.write(&name, &text);
             self.edits.insert(name, text);
             return;
+        }
+        if self.is_there {
+            return self.act_in_checkout(project, random);
         }
         // On the branch itself, as from another clone: read, add a file, push. One that comes too late tries again later.
         let list =
@@ -111,7 +136,32 @@ impl Person {
 
 #[test]
 fn a_storm_over_many_workers_strands_nothing() {
+    storm("of workers", false);
+}
+
+#[test]
+fn a_storm_over_a_checkout_that_follows_strands_nothing() {
+    storm("over a checkout", true);
+}
+
+/// Adds so many tasks, every fourth of which depends on the one before.
+fn add_batch(project: &Project, tasks: &mut usize, batch: usize) {
+    for n in *tasks..*tasks + batch {
+        let key = n.to_string();
+        let gate = format!("test -f own/{n}.txt && ! test -e left-over.txt");
+        match n % 4 {
+            3 => project.add(&["T", "--key", &key, "--verify", &gate, "--after", &(n - 1).to_string()]),
+            _ => project.add(&["T", "--key", &key, "--verify", &gate]),
+        };
+    }
+    *tasks += batch;
+}
+
+fn storm(name: &'static str, follows: bool) {
     let mut project = project(&agent());
+    if follows {
+        project.set("git", "branch = \"main\"");
+    }
     // On a slow machine a task may be killed more often than people would let it.
     for name in
         ["RALPH_SET_RUN_MAX_ATTEMPTS", "RALPH_SET_RUN_MAX_TOTAL_ATTEMPTS", "RALPH_SET_BREAKER_THRESHOLD"]
@@ -120,18 +170,13 @@ fn a_storm_over_many_workers_strands_nothing() {
     }
     project.set("run", "attempt_timeout = \"3s\"\ngrace = \"1s\"");
     let full = std::env::var("RALPH_STORM").as_deref() == Ok("full");
-    let (tasks, workers) = if full { (TASKS, "8") } else { (TASKS / 10, "4") };
-    for n in 0..tasks {
-        let key = n.to_string();
-        let gate = format!("test -f own/{n}.txt && ! test -e left-over.txt");
-        match n % 4 {
-            3 => project.add(&["T", "--key", &key, "--verify", &gate, "--after", &(n - 1).to_string()]),
-            _ => project.add(&["T", "--key", &key, "--verify", &gate]),
-        };
-    }
-    let mut storm = Storm::new("of workers", 300);
+    let (batch, workers) = if full { (TASKS, "8") } else { (TASKS / 10, "4") };
+    let mut tasks = 0;
+    add_batch(&project, &mut tasks, batch);
+    let mut storm = Storm::new(name, 300);
     let mut random = fastrand::Rng::with_seed(11);
-    let mut person = Person::default();
+    let mut person = Person { is_there: follows, ..Person::default() };
+    let start = project.git(&["rev-parse", "main"]);
     'storm: while storm.goes_on() {
         let mut victims = Victims::start(&project, workers);
         loop {
@@ -149,7 +194,7 @@ fn a_storm_over_many_workers_strands_nothing() {
             }
         }
         if project.json(&["status", "--json"])["tasks"]["done"] == serde_json::json!(tasks) {
-            break;
+            add_batch(&project, &mut tasks, batch / 2);
         }
     }
     // Whatever the storm left is finished in peace.
@@ -160,11 +205,20 @@ fn a_storm_over_many_workers_strands_nothing() {
     }
     storm.add(&project);
     storm.end();
-    check(&project, &person, tasks);
+    if follows {
+        assert!(project.git(&["reflog", "HEAD"]).contains("ralph: land"), "it never followed");
+        // Whatever a kill interrupted in the checkout is undone or finished, and nothing else is changed there.
+        let changed = project.git(&["status", "--porcelain", "-uno", "--", ".", ":!.ralph.toml"]);
+        assert!(["", " M base.txt\n"].contains(&changed.as_str()), "{changed}");
+        for name in ["index.lock", "HEAD.lock", "ralph-follow"] {
+            assert!(!project.path(".git").join(name).exists(), "{name}");
+        }
+    }
+    check(&project, &person, tasks, start.trim());
 }
 
 /// Nothing is stranded.
-fn check(project: &Project, person: &Person, tasks: usize) {
+fn check(project: &Project, person: &Person, tasks: usize, start: &str) {
     // The last run's branch holds everything, those of earlier runs included.
     let branch = super::branch(project);
     let files = super::files_on(project, &branch);
@@ -181,7 +235,7 @@ fn check(project: &Project, person: &Person, tasks: usize) {
     assert!(done.values().all(|times| *times == 1), "{done:?}");
     assert_eq!(done.len(), tasks);
     // Every commit in a row passes the gates of the tasks that it holds.
-    let commits = project.git(&["rev-list", "--first-parent", "--reverse", &format!("main..{branch}")]);
+    let commits = project.git(&["rev-list", "--first-parent", "--reverse", &format!("{start}..{branch}")]);
     let mut held = BTreeSet::new();
     for commit in commits.lines() {
         let subject = project.git(&["log", "-1", "--format=%s", commit]);

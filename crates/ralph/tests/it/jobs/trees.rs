@@ -78,6 +78,76 @@ fn trees_are_listed_and_removed_but_never_with_unsaved_work() {
 }
 
 #[test]
+fn trees_that_cannot_be_read_are_kept_and_commits_of_deleted_ones_are_saved() {
+    let project = project(&writes_own_file());
+    add_tasks(&project, 2);
+    project.set("run", "isolate = true");
+    project.ok(&["run"]);
+    let tree = trees_dir(&project).join("w1");
+    for broken in ["gitdir: /nowhere\n", "no such line\n"] {
+        fs::write(tree.join(".git"), broken).unwrap();
+        let listed = project.json(&["worktrees", "list", "--json"]);
+        assert!(listed[0]["unreadable"].is_string(), "{listed}");
+        let kept = project.ok(&["worktrees", "clean"]);
+        assert!(kept.stdout.contains("it has unsaved work: unknown"), "{}", kept.stdout);
+        assert!(tree.join("k1.txt").exists());
+    }
+    let removed = project.ok(&["worktrees", "clean", "--force"]);
+    assert!(removed.stdout.contains("lost: unknown"), "{}", removed.stdout);
+    assert!(!tree.exists());
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
+    // One that somebody deletes with a commit in it that is nowhere else; another's own tree that is away stays known.
+    let others = project.root().join("../on-a-stick");
+    project.git(&["worktree", "add", "-q", &others.display().to_string(), "-b", "stick"]);
+    fs::rename(&others, project.root().join("../away")).unwrap();
+    for (n, clean) in [(3, true), (4, false)] {
+        project.add(&["More", "--key", &format!("k{n}"), "--verify", &format!("test -f k{n}.txt")]);
+        project.ok(&["run"]);
+        project.git(&[
+            "-C",
+            &tree.display().to_string(),
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "an agent's",
+        ]);
+        let commit = project.git(&["-C", &tree.display().to_string(), "rev-parse", "HEAD"]);
+        fs::remove_dir_all(&tree).unwrap();
+        let told = if clean {
+            assert_eq!(project.json(&["worktrees", "list", "--json"])[0]["is_gone"], json!(true));
+            project.ok(&["worktrees", "clean"]).stdout
+        } else {
+            project.add(&["Again", "--key", "k5", "--verify", "test -f k5.txt"]);
+            project.ok(&["run"]).stdout
+        };
+        let (_, saved) = told.split_once("saved at ").unwrap_or_else(|| panic!("{told}"));
+        let saved = saved.lines().next().unwrap();
+        assert_eq!(project.git(&["rev-parse", saved]), commit);
+    }
+    assert!(project.git(&["worktree", "list"]).contains("on-a-stick"));
+}
+
+#[test]
+fn an_edit_of_ralphs_own_files_that_cannot_be_brought_into_the_project_is_saved() {
+    let project = project(&format!(
+        "if [ \"$RALPH_TASK_KEY\" = k1 ]; then printf 'kept \\377\\n' > AGENTS.md; fi; echo x > \"$RALPH_TASK_KEY.txt\"; {DONE}"
+    ));
+    project.set("run", "isolate = true");
+    add_tasks(&project, 2);
+    let run = project.ok(&["run"]);
+    assert!(
+        run.stdout.contains("cannot bring the agent's edit of AGENTS.md into the project"),
+        "{}",
+        run.stdout
+    );
+    let (_, saved) = run.stdout.split_once("saved at ").unwrap_or_else(|| panic!("{}", run.stdout));
+    let saved = saved.lines().next().unwrap();
+    assert!(project.git(&["show", &format!("{saved}:AGENTS.md")]).starts_with("kept "));
+    assert!(!files_on(&project, &branch(&project)).contains("AGENTS.md"));
+}
+
+#[test]
 fn a_tree_of_a_repository_that_was_made_anew_is_made_anew() {
     let project = project(&writes_own_file());
     project.set("run", "isolate = true");

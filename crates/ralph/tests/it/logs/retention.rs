@@ -15,6 +15,11 @@ fn log_of(project: &Project, task: &str) -> String {
     last["log_path"].as_str().unwrap().to_owned()
 }
 
+/// What stands beside a log: standard error and the prompt.
+fn beside(log: &str) -> [String; 2] {
+    [".stderr.log", ".prompt.md"].map(|end| log.replace(".jsonl", end))
+}
+
 /// Makes a file so many days old.
 fn age(project: &Project, path: &str, days: u64) {
     let file = File::options().append(true).open(project.path(path)).unwrap();
@@ -53,23 +58,24 @@ fn played() -> Project {
 fn at_the_end_of_a_run_old_logs_go_but_none_that_is_needed() {
     let project = played();
     let (a, b, bad) = (log_of(&project, "a"), log_of(&project, "b"), log_of(&project, "bad"));
-    let errors = a.replace(".jsonl", ".stderr.log");
+    let [errors, prompt] = beside(&a);
     project.write(".ralph/logs/notes.txt", "mine");
     project.write(".ralph/logs/run-1.log", "printed");
-    for path in [&a, &errors, &bad, ".ralph/logs/notes.txt", ".ralph/logs/run-1.log"] {
+    for path in [&a, &errors, &prompt, &bad, ".ralph/logs/notes.txt", ".ralph/logs/run-1.log"] {
         age(&project, path, 31);
     }
+    let of_prompt = project.read(&prompt).len();
     age(&project, &b, 29);
     project.add(&["c", "--key", "c"]);
     let run = project.ralph(&["run"]).expect_code(5);
-    assert!(run.stdout.contains("deleted 3 old logs"), "{}", run.stdout);
+    assert!(run.stdout.contains("deleted 4 old logs"), "{}", run.stdout);
     let there = |path: &str| is_there(&project, path);
-    assert!(!there(&a) && !there(&errors) && !there(".ralph/logs/run-1.log"));
+    assert!(!there(&a) && !there(&errors) && !there(&prompt) && !there(".ralph/logs/run-1.log"));
     assert!(there(&b) && there(&bad) && there(".ralph/logs/notes.txt"));
     let events = pruned(&project);
     assert_eq!(events.len(), 1);
-    let bytes = "<task-done>t-000000</task-done>\n".len() + "oops\n".len() + "printed".len();
-    assert_eq!((&events[0]["files"], &events[0]["bytes"]), (&json!(3), &json!(bytes)));
+    let bytes = "<task-done>t-000000</task-done>\n".len() + "oops\n".len() + "printed".len() + of_prompt;
+    assert_eq!((&events[0]["files"], &events[0]["bytes"]), (&json!(4), &json!(bytes)));
     // The attempt still says where its log was.
     assert_eq!(log_of(&project, "a"), a);
 }
@@ -115,20 +121,19 @@ fn the_oldest_go_first_until_the_rest_fits() {
 fn by_hand_they_go_at_once_and_first_one_may_look() {
     let project = played();
     let a = log_of(&project, "a");
-    let errors = a.replace(".jsonl", ".stderr.log");
-    age(&project, &a, 100);
-    age(&project, &errors, 100);
-    assert_eq!(
-        project.ok(&["logs", "--prune", "--dry-run"]).stdout.lines().last(),
-        Some("2 logs would be deleted, 37 B")
-    );
+    let [errors, prompt] = beside(&a);
+    for path in [&a, &errors, &prompt] {
+        age(&project, path, 100);
+    }
+    let dry = project.ok(&["logs", "--prune", "--dry-run"]).stdout;
+    assert!(dry.lines().last().is_some_and(|last| last.starts_with("3 logs would be deleted, ")), "{dry}");
     assert!(is_there(&project, &a));
     let document = project.json(&["logs", "--prune", "--json"]);
-    assert_eq!((&document["files"], &document["dry_run"]), (&json!(2), &json!(false)));
+    assert_eq!((&document["files"], &document["dry_run"]), (&json!(3), &json!(false)));
     let names = document["names"].as_array().unwrap();
     let is_own = |name: &Value| a.ends_with(name.as_str().unwrap());
     assert!(names.iter().any(is_own), "{document}");
-    assert!(!is_there(&project, &a) && !is_there(&project, &errors));
+    assert!([&a, &errors, &prompt].iter().all(|path| !is_there(&project, path)));
     assert_eq!(project.ok(&["logs", "--prune"]).text(), "0 logs deleted, 0 B");
     project.ralph(&["logs", "--prune", "a"]).expect_code(2);
     project.ralph(&["logs", "--dry-run"]).expect_code(2);

@@ -126,6 +126,12 @@ fn a_page_follows_a_run_and_shows_every_view() {
     browser.wait("document.querySelectorAll('#dag a.node').length === 5");
     browser.click("#dag a.node.ok");
     browser.wait_for_text("Keep the list");
+    browser.click(".timeline .links a[href*=prompt]");
+    browser.wait_for_text("The prompt of attempt 1");
+    browser.wait_for_text("## Assigned Task");
+    browser.click(".links a[href*='number=next']");
+    browser.wait_for_text("The prompt of its next attempt");
+    browser.click(".tabs a[href$='/attempts']");
     browser.click(".timeline .links a[href*=diff]");
     browser.wait_for_text("+line of 1.1");
     browser.click("#nav a[href='#/runs']");
@@ -138,6 +144,7 @@ fn a_page_follows_a_run_and_shows_every_view() {
     browser.click("#nav a[href='#/now']");
     browser.wait("document.querySelector('#run-state').textContent !== 'running'");
     browser.wait_for_text("The last run");
+    browser.wait("document.querySelector('#plots svg')");
     assert_eq!(browser.errors(), Vec::<String>::new());
 }
 

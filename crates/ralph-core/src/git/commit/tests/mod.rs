@@ -18,6 +18,7 @@ fn order<'a>(before: &'a Snapshot, message: &'a str) -> CommitOrder<'a> {
         env: vec![("RALPH_TASK_ID".into(), "t-000001".into())],
         timeout: Duration::from_secs(60),
         grace: Duration::from_millis(200),
+        confinement: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Edits, imports, and bringing back.
 
 use super::*;
+use crate::store::sql::Changes;
 
 #[test]
 fn life_06_an_import_keeps_ids_merges_nothing_and_is_all_or_nothing() {
@@ -45,9 +46,8 @@ fn sch_09_what_a_deleted_learning_had_superseded_is_active_again() {
     let edit = LearningEdit { content: Some("tokenizer".into()), ..LearningEdit::default() };
     let mut random = f.random();
     let new = f.store.edit_learning(&old, &edit, NOW, &mut random).unwrap();
-    f.store.conn().execute("DELETE FROM learnings WHERE id = ?1", [new.as_str()]).unwrap();
-    let path = f.dir.path().join("progress.db");
-    f.store = Store::open(&path).unwrap();
+    f.store.conn().changed("DELETE FROM learnings WHERE id = ?1", [new.as_str()]).unwrap();
+    f.reopen();
     let left = f.learned(&old);
     assert_eq!((left.superseded_by, left.state), (None, LearningState::Active));
     assert_eq!(f.found("tokenizer commas"), [old.as_str()]);

@@ -1,6 +1,7 @@
 //! What was shown, and what came of it.
 
 use super::*;
+use crate::store::sql::Statements;
 
 #[test]
 fn life_01_what_was_shown_is_recorded_and_credited_by_the_attempts_end() {
@@ -68,7 +69,6 @@ fn a_parents_own_gate_says_nothing_about_agents() {
         capture.attempt.outcome = Outcome::Failed;
         capture.next = TaskNext::Pending;
     });
-    let rates: String =
-        f.store.conn().query_row("SELECT base_rates FROM totals", [], |row| row.get(0)).unwrap();
+    let rates: String = f.store.conn().one("SELECT base_rates FROM totals", []).unwrap();
     assert_eq!(rates, "[[0,0],[0,0],[0,0],[0,0]]");
 }

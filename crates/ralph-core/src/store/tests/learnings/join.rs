@@ -1,6 +1,7 @@
 //! What nearly repeats an active learning.
 
 use super::*;
+use crate::store::sql::Statements;
 
 #[test]
 fn life_02_a_near_repeat_is_joined_at_capture() {
@@ -40,8 +41,7 @@ fn life_02_repeats_within_one_answer_are_joined_too_and_odd_texts_as_well() {
     let mut contents: Vec<String> = f.active().into_iter().map(|l| l.content).collect();
     contents.sort();
     assert_eq!(contents, ["!!", "It is what it is.", "日本語を使う。"]);
-    let count: i64 =
-        f.store.conn().query_row("SELECT count(*) FROM learnings", [], |row| row.get(0)).unwrap();
+    let count: i64 = f.store.conn().one("SELECT count(*) FROM learnings", []).unwrap();
     assert_eq!(count, 6, "nothing is lost");
 }
 

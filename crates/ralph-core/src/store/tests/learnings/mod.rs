@@ -11,7 +11,6 @@ use crate::engine::{Upkeep, merge_all, recall};
 use crate::memory::recall::upkeep::UpkeepPolicy;
 use crate::memory::recall::{RecallPolicy, RecallQuery};
 use crate::model::{Learning, LearningId, LearningState, NewLearning, Outcome, Source, TaskId, Timestamp};
-use crate::store::Store;
 use crate::store::{Capture, Children, ImportedLearning, LearningEdit, LearningFilter, StoreError, TaskNext};
 
 const DAY: i64 = 86_400_000;

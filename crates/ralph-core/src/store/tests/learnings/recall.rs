@@ -1,6 +1,7 @@
 //! Finding learnings of every source.
 
 use super::*;
+use crate::store::sql::{Changes, Statements};
 
 #[test]
 fn lrn_08_a_learning_outlives_its_task_and_is_found_by_others() {
@@ -10,8 +11,7 @@ fn lrn_08_a_learning_outlives_its_task_and_is_found_by_others() {
         capture.learnings = vec![insight("the tokenizer drops commas", &["tokenizer"])];
     });
     f.store.delete_task(&id, Children::Refuse, NOW).unwrap();
-    let path = f.dir.path().join("progress.db");
-    f.store = Store::open(&path).unwrap();
+    f.reopen();
     let all = f.active();
     assert_eq!(all.len(), 1);
     assert_eq!((&all[0].task_id, all[0].source), (&None, Source::Agent));
@@ -47,25 +47,20 @@ fn rows_that_another_program_wrote_are_found_and_those_it_removed_are_not() {
              DELETE FROM learnings WHERE content LIKE 'the tokenizer%';",
         )
         .unwrap();
-    let path = f.dir.path().join("progress.db");
-    f.store = Store::open(&path).unwrap();
+    f.reopen();
     assert_eq!(f.found("socket timeout"), ["l-by-hand"]);
     assert!(f.found("tokenizer").is_empty());
-    let terms: Vec<String> = f
-        .store
-        .conn()
-        .prepare("SELECT term FROM learning_terms ORDER BY term")
-        .unwrap()
-        .query_map([], |row| row.get(0))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    let terms: Vec<String> = f.store.conn().all("SELECT term FROM learning_terms ORDER BY term", []).unwrap();
     assert_eq!(terms, ["need", "socket", "timeout"], "counts follow");
 }
 
 #[test]
 fn odd_values_of_another_program_are_survived() {
     let mut f = Fixture::new();
+    // A server refuses values of another type.
+    if !f.store.is_file() {
+        return;
+    }
     f.store
         .conn()
         .execute_batch(
@@ -74,8 +69,7 @@ fn odd_values_of_another_program_are_survived() {
              VALUES ('l-odd', 'other', 'sockets need a timeout', 'no json', 'yesterday', 1.5, -3, 'many', 'x', 2.0, '');",
         )
         .unwrap();
-    let path = f.dir.path().join("progress.db");
-    f.store = Store::open(&path).unwrap();
+    f.reopen();
     assert_eq!(f.found("socket timeout"), ["l-odd"]);
     let odd = &f.active()[0];
     assert_eq!(counters(odd), (0, 1, 0));
@@ -89,7 +83,7 @@ fn odd_values_of_another_program_are_survived() {
              VALUES (x'ff00', x'ff', x'ff736f636b6574', x'ff', x'ff', 9e999);",
         )
         .unwrap();
-    f.store = Store::open(&path).unwrap();
+    f.reopen();
     assert_eq!(f.active().len(), 2);
     f.task("a", &[]);
     let odd = LearningId::from_stored("l-odd");
@@ -123,7 +117,7 @@ fn times_of_another_program_are_understood() {
     for (n, time) in ["2023-01-02 03:04:05", "2023-01-02T03:04:05", "2023-01-02"].iter().enumerate() {
         f.store
             .conn()
-            .execute(
+            .changed(
                 "INSERT INTO learnings (id, category, content, relevance_tags, created_at)
                  VALUES (?1, 'other', ?2, '[]', ?3)",
                 [&format!("l-{n}"), &format!("socket {n}"), *time],

@@ -1,6 +1,7 @@
 //! Merging and pruning.
 
 use super::*;
+use crate::store::sql::Changes;
 
 #[test]
 fn life_03_above_200_near_duplicates_are_merged_and_restore_undoes_it() {
@@ -50,7 +51,7 @@ fn life_04_old_and_unused_learnings_are_archived() {
     f.store.pin_learning(&LearningId::from_stored("pinned"), true).unwrap();
     f.store
         .conn()
-        .execute("UPDATE learnings SET last_used_at = ?1 WHERE id = 'used'", [days_ago(29).to_string()])
+        .changed("UPDATE learnings SET last_used_at = ?1 WHERE id = 'used'", [days_ago(29).to_string()])
         .unwrap();
     assert_eq!(tidy(&mut f).pruned, std::slice::from_ref(&stale));
     assert_eq!(f.learned(&stale).pruned_at, Some(NOW));
@@ -84,7 +85,7 @@ fn life_03_a_merge_keeps_a_persons_words() {
     let own = insight(LONG, &["t"]);
     f.store.add_learning(&own, Source::Human, days_ago(9), &mut random).unwrap();
     let agents = f.learn(&format!("{LONG}!"), &["t"]);
-    f.store.conn().execute("UPDATE learnings SET helpful = 9 WHERE id = ?1", [agents.as_str()]).unwrap();
+    f.store.conn().changed("UPDATE learnings SET helpful = 9 WHERE id = ?1", [agents.as_str()]).unwrap();
     merge_all(&mut f.store, &mut random).unwrap();
     let active = f.active();
     assert_eq!((active.len(), active[0].content.as_str()), (1, LONG));

@@ -41,6 +41,7 @@ fn a_night_has_two_days_and_what_is_not_known_has_a_name() {
                 asked: Default::default(),
                 jobs: 1,
                 branch: None,
+                sandbox: None,
             },
         ),
         stored(

@@ -1,0 +1,130 @@
+//! What a confined process puts on itself before it becomes the program: limits, rules of the kernel, a filter of system
+//! calls. It runs as Ralph's own program, started in the place of the launch's.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use super::forward;
+use super::landlock::Rules;
+use super::settings::Limits;
+
+/// The first word of a command line that is meant for [`start_inside`].
+pub(super) const COMMAND: &str = "box-start";
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inner {
+    pub limits: Limits,
+    /// Rules for files; none where mounts do that.
+    pub rules: Option<Rules>,
+    pub forward: Option<Forward>,
+    /// Whether no socket of the internet may be made.
+    pub no_sockets: bool,
+}
+
+/// Connections to a port of the box's own loopback are passed on to this socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forward {
+    pub socket: PathBuf,
+    /// Whether what is asked of the loopback is passed on as well: the list names the machine itself.
+    pub with_loopback: bool,
+}
+
+impl Inner {
+    /// The words of a command line that starts a program in this way.
+    pub(super) fn command(&self, ralph: &Path, program: &str, args: &[String]) -> Vec<String> {
+        // Plain data: it can always be written.
+        let order = serde_json::to_string(self).unwrap_or_default();
+        let mut words =
+            vec![ralph.to_string_lossy().into_owned(), COMMAND.to_owned(), order, program.to_owned()];
+        words.extend(args.iter().cloned());
+        words
+    }
+}
+
+/// Where a command line says so, becomes a program, confined as the order says, with the variables that lead to the proxy.
+/// It returns only where that fails, or where the command line is another one.
+pub fn start_inside(args: impl IntoIterator<Item = OsString>) -> Option<io::Error> {
+    let mut args = args.into_iter().skip(1);
+    args.next().filter(|word| word == COMMAND)?;
+    let (Some(order), Some(program)) = (args.next(), args.next()) else {
+        return Some(io::ErrorKind::InvalidInput.into());
+    };
+    let order = order.to_string_lossy();
+    if forward::is_forwarder(&order) {
+        return Some(forward::run(Path::new(&program)));
+    }
+    Some(match confine(&order) {
+        Ok(variables) => Command::new(&program).args(args).envs(variables).exec(),
+        Err(error) => error,
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confine(_order: &str) -> io::Result<Vec<(&'static str, OsString)>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(target_os = "linux")]
+fn confine(order: &str) -> io::Result<Vec<(&'static str, OsString)>> {
+    let inner: Inner = serde_json::from_str(order)?;
+    close_inherited();
+    // Before this process answers signals: what passes connections on is to live until the box ends.
+    let variables = match &inner.forward {
+        Some(forward) => forward::start(forward)?,
+        None => Vec::new(),
+    };
+    default_signals();
+    set_limits(&inner.limits)?;
+    super::landlock::restrict(inner.rules.as_ref())?;
+    super::syscalls::filter(inner.no_sockets)?;
+    Ok(variables)
+}
+
+/// Whoever waits for this process outside ignores these, so that only the program answers them.
+#[cfg(target_os = "linux")]
+fn default_signals() {
+    for signal in super::SHIELDED {
+        // SAFETY: sets the default action, with no handler of ours involved.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Descriptors that somebody forgot to close lead out of the box.
+#[cfg(target_os = "linux")]
+fn close_inherited() {
+    // SAFETY: marks descriptors above the standard streams; none of them is in use after the program is replaced.
+    let marked = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if marked == 0 {
+        return;
+    }
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
+        // SAFETY: as above.
+        unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn set_limits(limits: &Limits) -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let all = [
+        (Resource::Nproc, limits.processes.map(u64::from)),
+        // Not the address space: some programs reserve far more of it than they ever use.
+        (Resource::Data, limits.memory),
+        (Resource::Fsize, limits.file),
+        // A core file is as large as the memory, and holds what was in it.
+        (Resource::Core, Some(0)),
+    ];
+    for (resource, limit) in all {
+        let Some(limit) = limit else { continue };
+        let most = getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! What agents, gates and the commands around them may write, read and reach, and what enforces that.
+//!
+//! [`Policy`] is computed in one place from the settings, the project and who is started; it is plain data. A [`Backend`]
+//! turns the launch of a process into one that is confined by it. What cannot be enforced here is said, in
+//! [`Sandbox::status`], and never passed over.
+
+mod backend;
+mod bubblewrap;
+mod denial;
+mod environment;
+mod forward;
+mod inner;
+mod landlock;
+mod places;
+mod policy;
+mod proxy;
+mod run;
+mod settings;
+#[cfg(target_os = "linux")]
+mod syscalls;
+mod work_dir;
+
+pub use backend::{Backend, BackendKind, Problem};
+pub use denial::{Denial, Denied, ErrorLines, told as denials_told};
+pub use inner::{Inner, start_inside};
+pub use places::{Belongings, Place};
+pub use policy::{FileKind, Files, GitPlaces, Policy, Request, Subject, ThisMachine};
+pub use run::{Confinement, Enforced, Forbidden, Sandbox, SandboxRecord, Surroundings, confined};
+pub use settings::{Limits, Mode, Network, SandboxSettings};
+
+/// What of the limits Ralph itself enforces.
+fn quota(limits: &Limits) -> crate::agent::Quota {
+    crate::agent::Quota { processes: limits.processes, memory: limits.memory }
+}
+
+/// Signals that ask a launch to end. Whoever only waits for it inside ignores them, so that the program itself answers.
+pub(crate) const SHIELDED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
