@@ -124,7 +124,10 @@ fn sch_11_a_kill_during_migration_leaves_the_old_file_or_the_new_one() {
 
 #[test]
 fn plan_06_two_runs_share_the_work_and_never_a_task() {
-    let project = project(30, "sleep 0.02");
+    // Each run's agents wait until the other run has begun an attempt, so that a quick run cannot do everything.
+    let both = r#"touch "seen-$RALPH_RUN_ID"; n=0
+        until [ "$(ls seen-* | wc -l)" = 2 ] || [ $n = 1000 ]; do sleep 0.02; n=$((n + 1)); done"#;
+    let project = project(30, both);
     let mut first = project.start(&["run", "--quiet"]);
     let mut second = project.start(&["run", "--quiet"]);
     assert!(first.wait().unwrap().success());
