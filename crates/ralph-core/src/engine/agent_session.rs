@@ -175,25 +175,18 @@ pub(super) fn log_path(name: &str) -> String {
     format!("{}/{LOGS}/{name}", RALPH_DIR)
 }
 
-#[derive(Default)]
-pub(super) struct Logs {
-    /// Whether a log was made in this run: the directory was a real one.
-    opened: bool,
-}
-
-impl Logs {
-    pub(super) fn open(&mut self, run: &mut RunContext<'_>, name: &str) -> Result<AttemptLog> {
-        if self.opened {
-            restore_directory(run)?;
-        }
-        // An agent may have deleted it.
-        let made = run.project.make_dir();
-        let bound = run.settings.max_attempt_bytes;
-        let logs = run.ralph_dir().map(|dir| dir.join(LOGS));
-        let log = made.and(logs).and_then(|logs| AttemptLog::create(LogDir::make(&logs)?, name, bound));
-        self.opened |= log.is_ok();
-        Ok(log.map_err(|source| EngineError::Log { path: log_path(name), source })?)
+/// Makes the log of an attempt or of another session.
+pub(super) fn open_log(run: &mut RunContext<'_>, name: &str) -> Result<AttemptLog> {
+    if run.log_was_made {
+        restore_directory(run)?;
     }
+    // An agent may have deleted it.
+    let made = run.project.make_dir();
+    let bound = run.settings.max_attempt_bytes;
+    let logs = run.ralph_dir().map(|dir| dir.join(LOGS));
+    let log = made.and(logs).and_then(|logs| AttemptLog::create(LogDir::make(&logs)?, name, bound));
+    run.log_was_made |= log.is_ok();
+    Ok(log.map_err(|source| EngineError::Log { path: log_path(name), source })?)
 }
 
 /// What an agent put in the place of the directory of logs is moved aside, and no log is written through it. What a link

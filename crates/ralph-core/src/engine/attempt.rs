@@ -2,7 +2,7 @@
 //! (git, gate), verdict and commit, conclude (rollback, capture, what it means for the run). The agent's own stage is in
 //! `agent_session.rs`.
 
-use super::agent_session::log_path;
+use super::agent_session::{log_path, open_log};
 use super::agents_md_sync::WrittenBy;
 use super::attempt_record::{AttemptResult, add_session, begun as begun_record};
 use super::fix_tasks::attempts_used_up;
@@ -166,7 +166,7 @@ impl Run<'_> {
         let number = claimed.attempts.recorded + 1;
         let tree = self.tree.before_attempt(run, &claimed.task.id, number)?;
         // Before the attempt begins: one that cannot be logged is not made.
-        let log = self.logs.open(run, &ready.log_name)?;
+        let log = open_log(run, &ready.log_name)?;
         let prompt = self.team.agent().prompt(&ready.prompt.rules, &ready.prompt.task);
         if let Err(error) = log.keep_prompt(&prompt) {
             run.warn(format!("cannot keep the prompt of the attempt: {error}"))?;

@@ -34,6 +34,7 @@ mod run;
 mod run_branch;
 mod run_context;
 mod run_end;
+mod run_start;
 mod seat;
 mod settings;
 mod settings_files;
@@ -59,8 +60,8 @@ pub use next_model::signs_of;
 pub use planning::{PlanAnswer, Planner};
 pub use prompter::{Prompt, PromptError, Prompter, Recalled, Templates, recall};
 pub use readiness::{DueGate, open_gates, own_files, told_unready, unready_gates};
-pub use run::{Engine, Role};
 pub use run_end::{EngineError, Summary};
+pub use run_start::{Engine, Role};
 pub use seat::{DRAIN, Drain, INTERRUPT, Seat, TERMINATE, WorkerEnd, WorkerMessage};
 pub use settings::{
     BreakerSettings, CommitWhen, GateSettings, GitSettings, OnDirty, OnOpen, PauseOn, RecoverySettings,

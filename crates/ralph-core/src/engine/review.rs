@@ -1,6 +1,6 @@
 //! A review: another agent, in a fresh session, judges finished work before it counts as done.
 
-use super::agent_session::log_path;
+use super::agent_session::{log_path, open_log};
 use super::next_model::in_a_row as failures_in_a_row;
 use super::prompter::{PromptError, review_rules};
 use super::run::Run;
@@ -122,7 +122,7 @@ impl Run<'_> {
         let attempt = claimed.attempts.recorded + 1;
         let (run_id, interrupt) = (run.id.clone(), run.interrupt.clone());
         let log_name = attempt_name(&format!("review-{}", task.id), attempt, run.id.as_str());
-        let log = self.logs.open(run, &log_name)?;
+        let log = open_log(run, &log_name)?;
         let request = LaunchRequest {
             task_id: &task.id,
             task_key: task.key.as_ref().map(|key| key.as_str()),

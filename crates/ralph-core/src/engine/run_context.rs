@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::RunSettings;
 use super::breaker_prompt::Attendant;
 use super::claim_order::ExpectedFiles;
-use super::run::{Engine, Role};
 use super::run_end::{EngineError, Halt, Result, StopRun};
+use super::run_start::{Engine, Role};
 use super::seat::Drain;
 use super::state_md_sync::STATE_MD;
 use super::user_notes::UserNotes;
@@ -72,6 +72,8 @@ pub(super) struct RunContext<'a> {
     /// Where the supervisor says that no further attempt is to begin.
     drain: Drain,
     pub attempt_under_way: bool,
+    /// A log was made in this run, so its directory was a real one.
+    pub log_was_made: bool,
     /// Attempts of dead runs were found: until then their agents may have written anything.
     pub lost_until: Option<Timestamp>,
     /// A gate ran since plan files were last synchronized.
@@ -140,6 +142,7 @@ impl<'a> RunContext<'a> {
             },
             drain,
             attempt_under_way: false,
+            log_was_made: false,
             lost_until: None,
             gate_ran: false,
             gate_tampering: None,
