@@ -15,7 +15,7 @@ use rustix::net::{
     SendFlags, recvmsg, send, sendmsg,
 };
 
-use super::{Exit, Launch, Quota};
+use super::{Confined, Exit, Launch};
 
 const LAUNCH: u8 = b'L';
 /// The process that was launched need not be kept in the process table any longer.
@@ -175,7 +175,7 @@ fn decode(bytes: &[u8]) -> io::Result<Launch> {
         env,
         cwd: cwd.into(),
         stdin: String::new(),
-        confined: confined.then(Quota::default),
+        confined: confined.then(Confined::default),
     })
 }
 
@@ -202,7 +202,7 @@ mod tests {
                 env: env.into_iter().map(|(name, value)| (name, OsString::from_vec(value))).collect(),
                 cwd: OsString::from_vec(cwd).into(),
                 stdin: String::new(),
-                confined: confined.then(Quota::default),
+                confined: confined.then(Confined::default),
             };
             let bytes = encode(&launch).unwrap();
             prop_assert_eq!(decode(&bytes).unwrap(), launch);

@@ -6,6 +6,7 @@ mod bounded_text;
 mod child;
 mod claude;
 mod codex;
+mod confined;
 mod event_fields;
 mod faults;
 mod gemini;
@@ -17,7 +18,6 @@ mod opencode;
 mod pipes;
 mod price;
 mod process;
-mod quota;
 mod session;
 mod session_reader;
 mod session_report;
@@ -37,6 +37,8 @@ use std::path::{Path, PathBuf};
 pub use attempt_log::{AttemptLog, LINE_LIMIT, LogReader, OnEntry, read_log};
 pub(crate) use bounded_text::push_last;
 pub use bounded_text::{BoundedText, LineSplitter, partial_line};
+pub(crate) use confined::PROGRAM_STARTS;
+pub use confined::{Confined, Excess, Quota};
 pub use faults::Fault;
 pub use guard::Guard;
 pub use guard_process::stand_guard;
@@ -46,8 +48,9 @@ pub use process::{
     EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, own_settings, run, run_below,
     run_exempt,
 };
-pub(crate) use process::{LeftOvers, end_with_us, limit_hint, run_to_end};
-pub use quota::{Excess, Quota};
+pub(crate) use process::{
+    LeftOvers, OWN_SETTINGS, OWN_STORE, SANDBOX_FAILED, end_with_us, limit_hint, run_to_end,
+};
 pub use session_reader::{ReadSession, SessionReader};
 pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage};
 pub(crate) use sweep::is_in_an_environment;
@@ -315,7 +318,7 @@ pub struct Launch {
     pub stdin: String,
     /// What it may use, where the sandbox made this launch. Then it gets nothing of Ralph's environment, and what it starts
     /// first leaves signals to the program.
-    pub confined: Option<Quota>,
+    pub confined: Option<Confined>,
 }
 
 /// The variables every child of a run has; left-overs are found by them.

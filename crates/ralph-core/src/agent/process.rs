@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::child::{ExemptChild, Exemption, State, Supervised};
+use super::confined::{Confined, ConfinedWatch, Excess};
 use super::guard::{Guard, LaunchError};
 use super::pipes::Pipes;
-use super::quota::{Excess, QuotaWatch};
 use super::{Exit, Interrupt, Launch, sweep};
 use crate::sandbox::SHIELDED;
 use crate::text::duration;
@@ -128,6 +128,9 @@ impl From<EndSignal> for Signal {
     }
 }
 
+/// How the error begins where a program was not started because its sandbox could not be.
+pub(crate) const SANDBOX_FAILED: &str = "the sandbox could not be set up";
+
 #[derive(Debug, thiserror::Error)]
 #[error("{}", spawn_message(program, source))]
 pub struct SpawnError {
@@ -180,8 +183,7 @@ pub fn run_below(
         watch.output(Stream::Out, played.output.as_bytes());
         return Ok(Ended { exit: played.exit, stop: played.stop, left_overs: 0 });
     }
-    let mut counted = QuotaWatch::new(watch, launch.confined.unwrap_or_default());
-    let watch: &mut dyn Watch = &mut counted;
+    let mut watch = ConfinedWatch::new(watch, launch.confined.as_ref());
     let failed = |source| SpawnError { program: launch.program.clone(), source };
     let mut child: Box<dyn Supervised + '_> = match guard {
         Some(guard) => match guard.launch(launch) {
@@ -198,13 +200,20 @@ pub fn run_below(
         },
         None => Box::new(command(launch).spawn().map_err(failed)?),
     };
-    let mut ended = run_to_end(child.as_mut(), &launch.stdin, limits, interrupt, watch, LeftOvers::AreEnded);
+    let mut ended =
+        run_to_end(child.as_mut(), &launch.stdin, limits, interrupt, &mut watch, LeftOvers::AreEnded);
     ended.stop = match ended.stop {
         Stop::Exited if was_told_to_stop(ended.exit) && is_interrupted_soon(interrupt) => Stop::Interrupted,
         stop => stop,
     };
     ended.left_overs += sweep::end_left_overs(limits.grace, interrupt, None);
-    Ok(ended)
+    match (&launch.confined, watch.failure()) {
+        (Some(Confined { program, .. }), Some(why)) if ended.stop == Stop::Exited => {
+            let source = std::io::Error::other(format!("{SANDBOX_FAILED}: {why}"));
+            Err(SpawnError { program: program.clone(), source })
+        }
+        _ => Ok(ended),
+    }
 }
 
 /// Runs a process to its end beside the attempts, on another thread than theirs. No sweep after an attempt touches it, and it sweeps nothing; what it leaves behind is
@@ -259,9 +268,9 @@ pub(crate) fn run_to_end(
 }
 
 /// How Ralph's own settings are named in the environment.
-const OWN_SETTINGS: &str = "RALPH_SET_";
+pub(crate) const OWN_SETTINGS: &str = "RALPH_SET_";
 /// The store's address, which may hold a password.
-const OWN_STORE: &str = "RALPH_STORE";
+pub(crate) const OWN_STORE: &str = "RALPH_STORE";
 
 /// The settings of this run that stand in the environment. Agents and gates do not get them: some are
 /// secret, and a Ralph that they start has settings of its own. What acts for the person (hooks, commands
@@ -288,7 +297,7 @@ fn shield(command: &mut Command) {
 
 pub(super) fn command(launch: &Launch) -> Command {
     let mut command = Command::new(&launch.program);
-    match launch.confined {
+    match &launch.confined {
         Some(_) => shield(command.env_clear()),
         None => own_settings().for_each(|(name, _)| _ = command.env_remove(name)),
     }

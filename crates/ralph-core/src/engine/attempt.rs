@@ -15,7 +15,7 @@ use super::run_end::{Result, StopRun};
 use super::settings_files::SettingsFiles;
 use super::team::Unavailable;
 use super::work_tree::TreeBefore;
-use crate::agent::{AttemptLog, Ending, Stop};
+use crate::agent::{AttemptLog, Ending, SANDBOX_FAILED, Stop};
 use crate::capture;
 use crate::decide::{
     Outage, claims_done, fewer_tests, gave_no_signal, only_signal_missing, verdict, verification,
@@ -28,6 +28,7 @@ use crate::git::Git;
 use crate::hooks::HookPoint;
 use crate::logs::attempt_name;
 use crate::model::{Attempt, ErrorType, FailureClass, Outcome, Task};
+use crate::sandbox::SETUP_FIX;
 use crate::store::{Author, Claimed, Stage, UnfinishedAttempt};
 
 /// An attempt that can be made.
@@ -58,6 +59,9 @@ fn setup_fix(evidence: &Evidence) -> Option<String> {
     match (&evidence.commit_failure, evidence.deciding_gate()) {
         (Some(CommitFailure::GitFault { remedy, .. }), _) => {
             Some(format!("{remedy}; then `ralph run` again"))
+        }
+        (None, Some(GateResult::NotStarted(why))) if why.contains(SANDBOX_FAILED) => {
+            Some(SETUP_FIX.to_owned())
         }
         (None, Some(GateResult::NotStarted(_))) => {
             Some("shorten or fix the task's verify command".to_owned())

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun};
-use crate::agent::Agent;
+use crate::agent::{Agent, SANDBOX_FAILED};
 use crate::decide::{Availability, Outage, Turn, next_agent};
 use crate::event::EventKind;
 use crate::exit::RunExit;
 use crate::model::{ErrorType, Timestamp};
+use crate::sandbox::SETUP_FIX;
 use crate::store::{AgentLimit, StoreError};
 
 /// No service limits for longer than a week and a day; a time beyond that is a mistake.
@@ -214,6 +215,7 @@ pub fn remedy(agent: &Agent, error: &ErrorType, message: &str) -> String {
         ErrorType::Spawn if speaks_of(&["limit is reached", "out of memory"]) => {
             "fix that, then `ralph run` again".into()
         }
+        ErrorType::Spawn if message.contains(SANDBOX_FAILED) => SETUP_FIX.into(),
         ErrorType::Spawn => {
             let install = match facts {
                 Some(facts) => format!("`{}`", facts.install),

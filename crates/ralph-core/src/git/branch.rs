@@ -166,7 +166,7 @@ impl Git {
     /// Takes conflicts out of the index, with which neither agents nor people could commit anything.
     fn resolve_conflicts(&self) -> Result<(), GitError> {
         let repository = self.repository()?;
-        let call = repository.query(&["diff", "--no-ext-diff", "--no-textconv"]);
+        let call = repository.query(&["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"]);
         let unmerged = call.args(&["--name-only", "--diff-filter=U", "-z"]).run()?;
         let unmerged: Vec<RepoPath> = zero_separated(&unmerged).map(<[u8]>::to_vec).collect();
         repository.reset_index(&unmerged)

@@ -29,6 +29,11 @@ const BYTES_PER_SECOND: u64 = 1024 * 1024;
 /// How long a call may go on after the first signal to stop; the second one ends it at once.
 const AFTER_SIGNAL: Duration = Duration::from_secs(3);
 
+/// Settings of every call. A daemon that stays would be taken for something an agent left behind. In submodules git would be
+/// started again, with the settings and filters that are there: it goes into none (see [`super::submodules`]).
+const OWN_CONFIG: [&str; 3] =
+    ["core.fsmonitor=false", "submodule.recurse=false", "diff.ignoreSubmodules=dirty"];
+
 /// Where git looks for another index than the repository's.
 pub(super) const INDEX_FILE: &str = "GIT_INDEX_FILE";
 
@@ -175,6 +180,8 @@ pub(super) struct Call<'r> {
     env: Vec<(OsString, OsString)>,
     input: Option<Vec<u8>>,
     ends_with_us: bool,
+    /// Whether git itself finds out which repository it is in.
+    discovers: bool,
 }
 
 #[derive(Debug)]
@@ -219,13 +226,19 @@ impl<'r> Call<'r> {
             kind,
             dir: repository.top.clone(),
             name: crate::text::one_line(&args.join(" "), 120),
-            // A daemon that stays would be taken for something an agent left behind.
-            config: vec!["core.fsmonitor=false".to_owned()],
+            config: OWN_CONFIG.map(str::to_owned).into(),
             args: args.iter().map(OsString::from).collect(),
             env: Vec::new(),
             input: None,
             ends_with_us: false,
+            discovers: false,
         }
+    }
+
+    /// Has git find the repository by itself. No directory of the working tree is taken for one, whatever is in it.
+    pub(super) fn discovering(mut self) -> Self {
+        self.discovers = true;
+        self.config("safe.bareRepository=explicit")
     }
 
     /// Should Ralph be killed, git is told to end at once: nobody must meet with what it does later.
@@ -344,6 +357,9 @@ impl<'r> Call<'r> {
         }
         for (name, _) in agent::own_settings() {
             command.env_remove(name);
+        }
+        if !self.discovers {
+            command.envs(self.repository.variables());
         }
         command.envs(self.env.drain(..));
         if self.ends_with_us {

@@ -337,6 +337,7 @@ impl Git {
         let limit = self.commit_limit(order, |kind| kind != ProgramKind::Filter)?;
         let limits = ProcessLimits { wall: limit, idle: None, grace: order.grace };
         let mut output = CommitOutput { text: BoundedText::new(OUTPUT, OUTPUT), watch };
+        self.repository.check_entry()?;
         let launch = self.launch(index, order, limit)?;
         let launch = confined(order.confinement, launch);
         let ended = launch
@@ -399,7 +400,8 @@ impl Git {
             program,
             args,
             env,
-            cwd: self.dir.clone(),
+            // Where git looks first, and for hooks no other place than git's own.
+            cwd: self.repository.top.clone(),
             stdin: order.message.to_owned(),
             confined: None,
         })

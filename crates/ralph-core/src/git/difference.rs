@@ -23,8 +23,16 @@ impl Git {
             DiffForm::Patch => "--patch",
             DiffForm::Stat => "--stat=100",
         };
-        let words =
-            ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--relative", form];
+        let words = [
+            "diff",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--submodule=short",
+            "--no-color",
+            "--find-renames",
+            "--relative",
+            form,
+        ];
         let call = repository.query(&words).args(&[from.unwrap_or(&empty), to, "--"]);
         call.in_dir(&self.dir).run()
     }

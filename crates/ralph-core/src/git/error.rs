@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Unfinished;
+use crate::agent::SANDBOX_FAILED;
+use crate::sandbox::SETUP_FIX;
 use crate::text::{code_line, one_line, shell_word};
 
 /// What to do where git does not know who commits.
@@ -110,6 +112,7 @@ impl GitError {
     /// What to do where the environment is at fault and not the agent: no other attempt would do better.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
+            Self::CannotStart(error) if error.to_string().contains(SANDBOX_FAILED) => SETUP_FIX.to_owned(),
             Self::CannotStart(error) => match crate::agent::limit_hint(error) {
                 Some(hint) => hint.to_owned(),
                 None => "check that git is installed and that the machine has free memory".to_owned(),

@@ -26,6 +26,7 @@ mod restore;
 mod rollback;
 mod saved;
 mod snapshot;
+mod submodules;
 mod trust;
 mod worktree;
 
@@ -83,7 +84,7 @@ impl Git {
         // Git opens these files to find out whether there is a repository at all.
         around.check()?;
         let words = ["rev-parse", "--show-prefix", "--absolute-git-dir"];
-        let out = match around.query(&words).in_dir(dir).run() {
+        let out = match around.query(&words).in_dir(dir).discovering().run() {
             Ok(out) => out,
             Err(error @ (GitError::Fault(_) | GitError::Interrupted)) => return Err(error),
             Err(error @ GitError::CannotStart(_)) if is_around => return Err(error),
@@ -102,14 +103,15 @@ impl Git {
             dir: dir.to_owned(),
             prefix: prefix.to_owned(),
             own: Vec::new(),
-            repository: Arc::new(Repository::new(top, git_dir, limits)),
+            repository: Arc::new(Repository::new(top, git_dir, limits).confirmed()),
         }))
     }
 
     /// Takes note of the programs that git runs by itself: hooks, filters and what fetches. Those that appear later are off
     /// in every call but the one real commit.
     pub fn watch_programs(&self) -> Result<(), GitError> {
-        self.repository.watch_programs()
+        self.repository.watch_programs()?;
+        self.repository.watch_submodules()
     }
 
     /// Asks git whether it still works in this repository. Where it does not, that is a fault: git is not called again, and
@@ -125,7 +127,7 @@ impl Git {
             return Ok(());
         }
         let unusable = |why: String| repository.calls.fail(GitFault::Unusable(why));
-        let top = match repository.query(&["rev-parse", "--show-toplevel"]).line() {
+        let top = match repository.query(&["rev-parse", "--show-toplevel"]).discovering().line() {
             Err(GitError::Refused { message, .. }) => return Err(unusable(message)),
             top => top?,
         };

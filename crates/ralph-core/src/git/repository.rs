@@ -1,6 +1,7 @@
 //! Where a repository keeps its files, and its index. Files that git opens on every call are checked first: a named pipe in
 //! the place of one would block git, and Ralph, forever.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::OwnedFd;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, CallKind, CallState};
 use super::lookup::KnownCommits;
 use super::paths::on_disk;
+use super::submodules::Submodule;
 use super::trust::ProgramWatch;
 use super::{GitError, GitFault, GitLimits};
 use crate::files::{Limit, Links, Lock, open, read_all};
@@ -27,6 +29,8 @@ const OWN: [&str; 5] = ["HEAD", "index", "config.worktree", "ralph-commit.json",
 const SHARED: [&str; 5] = ["config", "packed-refs", "shallow", "info/attributes", "info/exclude"];
 /// Files of the working tree that git reads as rules.
 pub(super) const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
+/// What leads git from the root of a working tree to its directory, or is that.
+pub(super) const GIT_ENTRY: &str = ".git";
 /// In git's directory of one of several working trees: where that of all of them is.
 const COMMON: &str = "commondir";
 /// No name of a reference is longer.
@@ -55,8 +59,11 @@ pub(super) struct Repository {
     /// How often the configuration had been read when git was last asked whether it can use the repository.
     pub(super) checked_at: AtomicU64,
     pub(super) known_commits: Mutex<KnownCommits>,
+    pub(super) submodules: Mutex<Vec<Submodule>>,
     /// Git's directory as it was found. While it is open, no other directory gets its number.
     opened: Option<OwnedFd>,
+    /// Whether git itself found it.
+    is_confirmed: bool,
 }
 
 impl Repository {
@@ -72,7 +79,42 @@ impl Repository {
             first_top: OnceLock::new(),
             checked_at: AtomicU64::new(u64::MAX),
             known_commits: Mutex::default(),
+            submodules: Mutex::default(),
             opened: opened.ok(),
+            is_confirmed: false,
+        }
+    }
+
+    /// The same, now that git says it is here.
+    pub(super) fn confirmed(self) -> Self {
+        Self { is_confirmed: true, ..self }
+    }
+
+    /// What names this repository to git, so that nothing in the working tree leads it to another one.
+    pub(super) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        if !self.is_confirmed {
+            return Vec::new();
+        }
+        // Where a person's core.worktree says otherwise, git has said so.
+        let top = self.first_top.get().map_or(self.top.as_os_str(), |top| OsStr::new(top));
+        vec![
+            ("GIT_DIR", self.git_dir.clone().into()),
+            ("GIT_COMMON_DIR", self.shared_dir.clone().into()),
+            ("GIT_WORK_TREE", top.to_owned()),
+        ]
+    }
+
+    /// Whether git would find this repository by itself. The one real commit does: variables that name the repository would
+    /// lead hooks astray that work in other ones.
+    pub(super) fn check_entry(&self) -> Result<(), GitError> {
+        let entry = self.top.join(GIT_ENTRY);
+        let leads = leads_to(&entry).and_then(|dir| rustix::fs::stat(&dir).ok());
+        let found = self.opened.as_ref().and_then(|dir| rustix::fs::fstat(dir).ok());
+        match (leads, found) {
+            (Some(leads), Some(found)) if (leads.st_dev, leads.st_ino) == (found.st_dev, found.st_ino) => {
+                Ok(())
+            }
+            _ => Err(self.calls.fail(GitFault::Replaced(entry))),
         }
     }
 
@@ -86,15 +128,7 @@ impl Repository {
     /// The repository that git would find from a directory on, without asking git.
     pub(super) fn around(dir: &Path, limits: &GitLimits) -> Option<Self> {
         dir.ancestors().find_map(|top| {
-            let entry = top.join(".git");
-            let git_dir = match fs::metadata(&entry).ok()? {
-                meta if meta.is_dir() => entry,
-                _ => {
-                    let line = read_start(&entry).ok()?;
-                    let path = line.trim_ascii().strip_prefix(b"gitdir: ")?;
-                    top.join(on_disk(Path::new(""), path))
-                }
-            };
+            let git_dir = leads_to(&top.join(GIT_ENTRY))?;
             Some(Self::new(top.to_owned(), git_dir, limits.clone()))
         })
     }
@@ -391,6 +425,16 @@ impl IndexFile {
     }
 }
 
+/// The directory that the entry `.git` of a working tree is, or leads to.
+pub(super) fn leads_to(entry: &Path) -> Option<PathBuf> {
+    if fs::metadata(entry).ok()?.is_dir() {
+        return Some(entry.to_owned());
+    }
+    let line = read_start(entry).ok()?;
+    let path = line.trim_ascii().strip_prefix(b"gitdir: ")?;
+    Some(entry.parent()?.join(on_disk(Path::new(""), path)))
+}
+
 /// Git's directory of all working trees, as a file in the directory of one says.
 fn shared_dir(git_dir: &Path) -> PathBuf {
     let line = read_start(&git_dir.join(COMMON));
@@ -536,5 +580,29 @@ mod tests {
         let found = git.repository().unwrap().resolve(["HEAD", "nope", "HEAD^", "HEAD"]);
         let head = Some(repo.head());
         assert_eq!(found.unwrap(), [head.clone(), None, None, head]);
+    }
+
+    #[test]
+    fn another_way_to_gits_directory_in_the_working_tree_leads_nowhere() {
+        let repo = Repo::with_first_commit();
+        repo.write("sub/a.txt", "1");
+        repo.commit_all("more");
+        let dir = tempfile::tempdir().unwrap();
+        let tree = dir.path().join("tree");
+        repo.git(&["worktree", "add", "-q", "--detach", &tree.display().to_string()]);
+        for (project, entry) in
+            [(tree.as_path(), tree.join(".git")), (&repo.path("sub"), repo.path("sub/.git"))]
+        {
+            let git = Git::open(project, GitLimits::default()).unwrap().unwrap();
+            let before = git.snapshot().unwrap();
+            git.repository.check_entry().unwrap();
+            let other = Repo::with_first_commit();
+            let _ = fs::remove_file(&entry);
+            fs::write(&entry, format!("gitdir: {}\n", other.path(".git").display())).unwrap();
+            assert_eq!(git.snapshot().unwrap().head(), before.head());
+            assert_ne!(before.head(), Some(other.head().as_str()));
+            // The commit itself goes by what is in the root of the working tree.
+            assert_eq!(git.repository.check_entry().is_err(), project == tree);
+        }
     }
 }

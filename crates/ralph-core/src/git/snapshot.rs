@@ -26,7 +26,7 @@ const HASHED_FILES: usize = 200;
 const LATE: Duration = Duration::from_secs(2);
 
 /// Paths come from the repository's root.
-const STATUS: [&str; 7] = [
+const STATUS: [&str; 8] = [
     "status",
     "--porcelain=v2",
     "--branch",
@@ -34,6 +34,7 @@ const STATUS: [&str; 7] = [
     "-z",
     "--no-renames",
     "--untracked-files=all",
+    "--ignore-submodules=dirty",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,6 +100,7 @@ impl Git {
         for record in zero_separated(&out) {
             self.add_record(&mut snapshot, record);
         }
+        self.add_submodules(&mut snapshot)?;
         if snapshot.head.is_some() && !index.exists() {
             return Err(self.repository.calls.fail(GitFault::NoIndex(index)));
         }
@@ -138,7 +140,7 @@ impl Git {
         }
     }
 
-    fn add_dirty(&self, snapshot: &mut Snapshot, path: &[u8], letters: &[u8], submodule: &[u8]) {
+    pub(super) fn add_dirty(&self, snapshot: &mut Snapshot, path: &[u8], letters: &[u8], submodule: &[u8]) {
         let Some(path) = self.own_path(path) else { return };
         // A path taken out of the index and still there has two records.
         let letters = match snapshot.dirty.get(path) {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::backend::{Backend, BackendKind, Means, Problem};
+use super::confined_by;
 use super::inner::{Forward, Inner};
 use super::policy::{FileKind, Files, Policy, TEMPORARY, ThisMachine};
-use super::quota;
 use super::settings::Network;
 use crate::agent::Launch;
 use crate::text::one_line;
@@ -154,8 +154,9 @@ impl Backend for Bubblewrap {
         args.extend(inner.command(means.program, &launch.program, &launch.args));
         let mut env = policy.environment.clone();
         env.push(("TMPDIR".to_owned(), TEMPORARY[0].into()));
+        let confined = Some(confined_by(&launch, &policy.limits));
         env.extend(launch.env);
-        Launch { program: text(&self.program), args, env, confined: Some(quota(&policy.limits)), ..launch }
+        Launch { program: text(&self.program), args, env, confined, ..launch }
     }
 
     fn gaps(&self, _policy: &Policy, _is_isolated: bool) -> Vec<String> {

@@ -119,6 +119,13 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
+/// Who says that a host was not reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Proxy,
+    Program,
+}
+
 /// What errors are judged by.
 #[derive(Clone, Copy)]
 pub(super) struct Judge<'j> {
@@ -144,7 +151,8 @@ static HOSTS: Pattern = Pattern::new(
 impl Judge<'_> {
     /// The denials among errors, each once.
     pub(super) fn denials(&self, errors: &BTreeSet<String>, refused: &BTreeSet<String>) -> Vec<Denial> {
-        let mut denials: BTreeSet<Denial> = refused.iter().map(|host| self.connect(host)).collect();
+        let mut denials: BTreeSet<Denial> =
+            refused.iter().map(|host| self.connect(host, By::Proxy)).collect();
         for error in errors {
             denials.extend(self.of_network(error));
             denials.extend(self.of_files(error));
@@ -220,17 +228,19 @@ impl Judge<'_> {
             return Vec::new();
         }
         let hosts = HOSTS.captures_iter(error);
-        hosts.filter_map(|found| found.get(1)).map(|host| self.connect(host.as_str())).collect()
+        hosts.filter_map(|found| found.get(1)).map(|host| self.connect(host.as_str(), By::Program)).collect()
     }
 
-    fn connect(&self, host: &str) -> Denial {
+    fn connect(&self, host: &str, by: By) -> Denial {
         let setting = format!("sandbox.{}", self.network);
         let is_of_machine =
             host == "localhost" || host.starts_with("127.") || host.parse::<std::net::IpAddr>().is_ok();
+        // What asked the proxy for this machine gets through where that is listed; what did not ask it needs more.
+        let can_be_listed = !is_of_machine || by == By::Proxy && !host.contains(':');
         let fix = match &self.policy.network {
+            Network::Hosts(hosts) if can_be_listed => self.set(&setting, hosts, host),
             _ if is_of_machine => format!("ralph config set {setting} open"),
-            Network::Hosts(hosts) => self.set(&setting, hosts, host),
-            Network::Open | Network::None | Network::Loopback => self.set(&setting, &[], host),
+            _ => self.set(&setting, &[], host),
         };
         Denial { what: Denied::Connect, target: host.to_owned(), fix: Some(fix) }
     }

@@ -2,6 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use crate::agent::{OWN_SETTINGS, OWN_STORE};
+
 /// Names that are passed on; `*` at the end stands for any rest.
 const ALLOWED: &[&str] = &[
     "PATH",
@@ -158,16 +160,13 @@ const ALLOWED: &[&str] = &[
     "EMAIL",
 ];
 
-/// Ralph's own settings, some of which are secret.
-const OWN_SETTINGS: &str = "RALPH_SET_";
-
 /// Words of names that are not passed on because a pattern allows them: the value is likely a secret.
 const SECRET_WORDS: [&str; 8] =
     ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "APIKEY", "API_KEY"];
 
 /// Whether a variable is passed on; `more` are names and patterns beside the usual ones.
 pub(super) fn is_allowed<'p>(name: &str, more: impl IntoIterator<Item = &'p str>) -> bool {
-    if name.starts_with(OWN_SETTINGS) {
+    if name.starts_with(OWN_SETTINGS) || name == OWN_STORE {
         return false;
     }
     // Whoever names a variable, or a family of them, wants it.
@@ -216,6 +215,7 @@ mod tests {
             ("LANG", true),
             ("RALPH_PROJECT", true),
             ("RALPH_SET_NOTIFY_WEBHOOK_SECRET", false),
+            ("RALPH_STORE", false),
             ("CARGO_HOME", true),
             ("CARGO_REGISTRY_TOKEN", false),
             ("npm_config_cache", true),

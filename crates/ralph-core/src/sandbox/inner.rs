@@ -1,20 +1,27 @@
 //! What a confined process puts on itself before it becomes the program: limits, rules of the kernel, a filter of system
 //! calls. It runs as Ralph's own program, started in the place of the launch's.
 
-use std::ffi::OsString;
-use std::io;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 
 use super::forward;
 use super::landlock::Rules;
 use super::settings::Limits;
+use crate::agent::PROGRAM_STARTS;
+use crate::files::{Links, open};
 
 /// The first word of a command line that is meant for [`start_inside`].
 pub(super) const COMMAND: &str = "box-start";
+
+/// How much of a script is read for its first line, at most.
+const SCRIPT_HEAD: u64 = 256;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inner {
@@ -58,10 +65,36 @@ pub fn start_inside(args: impl IntoIterator<Item = OsString>) -> Option<io::Erro
     if forward::is_forwarder(&order) {
         return Some(forward::run(Path::new(&program)));
     }
-    Some(match confine(&order) {
+    let ready = confine(&order).and_then(|variables| {
+        check_program(Path::new(&program))?;
+        io::stderr().write_all(PROGRAM_STARTS)?;
+        Ok(variables)
+    });
+    Some(match ready {
         Ok(variables) => Command::new(&program).args(args).envs(variables).exec(),
         Err(error) => error,
     })
+}
+
+/// A program, or what interprets it, may be hidden in the box: that is no fault of the program's.
+fn check_program(program: &Path) -> io::Result<()> {
+    let check = |path: &Path| {
+        access(path, Access::EXEC_OK)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+    };
+    check(program)?;
+    // A program need not be readable.
+    let start = open(program, Links::Follow).and_then(|file| {
+        let mut start = Vec::new();
+        file.take(SCRIPT_HEAD).read_to_end(&mut start).map(|_| start)
+    });
+    let start = start.unwrap_or_default();
+    let line = start.strip_prefix(b"#!").and_then(|rest| rest.split(|byte| *byte == b'\n').next());
+    let words = line.map(|line| line.trim_ascii().split(u8::is_ascii_whitespace));
+    match words.and_then(|mut words| words.next()).filter(|word| word.starts_with(b"/")) {
+        Some(interpreter) => check(Path::new(OsStr::from_bytes(interpreter))),
+        None => Ok(()),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

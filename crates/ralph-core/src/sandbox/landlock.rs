@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, BackendKind, Means, Problem};
+use super::confined_by;
 use super::inner::Inner;
 use super::policy::Policy;
-use super::quota;
 use super::settings::Network;
 use crate::agent::Launch;
 
@@ -66,8 +66,9 @@ impl Backend for Landlock {
         let program = words.remove(0);
         let mut env = policy.environment.clone();
         env.push(("TMPDIR".to_owned(), means.temporary.into()));
+        let confined = Some(confined_by(&launch, &policy.limits));
         env.extend(launch.env);
-        Launch { program, args: words, env, confined: Some(quota(&policy.limits)), ..launch }
+        Launch { program, args: words, env, confined, ..launch }
     }
 
     fn gaps(&self, policy: &Policy, is_isolated: bool) -> Vec<String> {
@@ -77,8 +78,9 @@ impl Backend for Landlock {
         ];
         if !is_isolated {
             gaps.push(
-                ".ralph, .ralph.toml, .git/hooks and .git/config are in the writable work tree; [run] isolate = \
-                 true gives attempts a tree of their own"
+                ".ralph is in the writable work tree, and .ralph.toml, .git/hooks and .git/config are only put back \
+                 after each launch; in a git repository with [git] commit = \"on-success\" attempts get a tree of \
+                 their own"
                     .to_owned(),
             );
         }

@@ -18,7 +18,10 @@ mod run;
 mod settings;
 #[cfg(target_os = "linux")]
 mod syscalls;
+mod upstream;
 mod work_dir;
+
+use crate::agent::{Confined, Launch, Quota};
 
 pub use backend::{Backend, BackendKind, Problem};
 pub use denial::{Denial, Denied, ErrorLines, told as denials_told};
@@ -28,10 +31,15 @@ pub use policy::{FileKind, Files, GitPlaces, Policy, Request, Subject, ThisMachi
 pub use run::{Confinement, Enforced, Forbidden, Sandbox, SandboxRecord, Surroundings, confined};
 pub use settings::{Limits, Mode, Network, SandboxSettings};
 
-/// What of the limits Ralph itself enforces.
-fn quota(limits: &Limits) -> crate::agent::Quota {
-    crate::agent::Quota { processes: limits.processes, memory: limits.memory }
+/// What is known of a launch outside of its box, and which of the limits Ralph itself enforces.
+fn confined_by(launch: &Launch, limits: &Limits) -> Confined {
+    let quota = Quota { processes: limits.processes, memory: limits.memory };
+    Confined { program: launch.program.clone(), quota }
 }
 
 /// Signals that ask a launch to end. Whoever only waits for it inside ignores them, so that the program itself answers.
 pub(crate) const SHIELDED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// What to do where the sandbox that works elsewhere cannot be set up for a program.
+pub(crate) const SETUP_FIX: &str =
+    "`ralph doctor` says what works here; fix that, or run without a sandbox: ralph run --sandbox off";

@@ -231,6 +231,11 @@ impl Policy {
             }
             self.protect(&entry, files);
         }
+        // A repository of its own in the project's directory would be taken for the project's.
+        let (top, work) = (real(&git.top, files), self.work_tree.clone());
+        for dir in work.ancestors().take_while(|dir| dir.starts_with(&top) && **dir != top) {
+            self.protect(&dir.join(".git"), files);
+        }
         for module in &git.modules {
             for name in GIT_EXECUTES.iter().chain(GIT_LEADS) {
                 self.protect(&real(module, files).join(name), files);

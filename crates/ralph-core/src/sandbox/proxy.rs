@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::upstream::Upstream;
+
 /// No request's head is longer.
 const HEAD: u64 = 32 * 1024;
 /// Connections at once, over all launches.
@@ -29,18 +31,19 @@ pub(super) struct Proxy {
 #[derive(Debug)]
 struct Shared {
     hosts: Vec<String>,
+    upstream: Upstream,
     refused: Arc<Mutex<BTreeSet<String>>>,
     open: AtomicUsize,
 }
 
 impl Proxy {
     /// Starts one. It ends with this process; without the socket's file nobody can reach it.
-    pub(super) fn start(socket: &Path, hosts: &[String]) -> io::Result<Self> {
+    pub(super) fn start(socket: &Path, hosts: &[String], upstream: Upstream) -> io::Result<Self> {
         let _ = std::fs::remove_file(socket);
         let listener = UnixListener::bind(socket)?;
         let refused = Arc::new(Mutex::default());
-        let shared =
-            Shared { hosts: hosts.to_vec(), refused: Arc::clone(&refused), open: AtomicUsize::new(0) };
+        let hosts = hosts.to_vec();
+        let shared = Shared { hosts, upstream, refused: Arc::clone(&refused), open: AtomicUsize::new(0) };
         let shared = Arc::new(shared);
         let accept = move || {
             for client in listener.incoming().flatten() {
@@ -83,16 +86,29 @@ fn serve(client: &UnixStream, shared: &Shared) -> io::Result<()> {
         drop(refused);
         return answer(client, "403 Forbidden", &format!("the sandbox does not allow connections to {host}"));
     }
-    let mut server = match connect(host, *port) {
+    let is_tunnel = request.plain.is_none();
+    let gateway = shared.upstream.gateway(host, *port, is_tunnel);
+    let server = match gateway {
+        None => connect(host, *port),
+        Some(gateway) if is_tunnel => gateway.tunnel(host, *port),
+        Some(gateway) => gateway.connect(),
+    };
+    let mut server = match server {
         Ok(server) => server,
         Err(error) => {
-            return answer(client, "502 Bad Gateway", &format!("cannot connect to {host}:{port}: {error}"));
+            let hint = shared.upstream.hint();
+            let text = format!("cannot connect to {host}:{port}: {error}{hint}");
+            return answer(client, "502 Bad Gateway", &text);
         }
     };
     client.set_read_timeout(None)?;
-    match &request.head {
-        None => (&mut &*client).write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
-        Some(head) => server.write_all(head.as_bytes())?,
+    match (&request.plain, gateway) {
+        (None, _) => (&mut &*client).write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
+        (Some(plain), None) => server.write_all(plain.head("", "").as_bytes())?,
+        (Some(plain), Some(gateway)) => {
+            let to = format!("http://{}", plain.authority);
+            server.write_all(plain.head(&to, &gateway.login_line()).as_bytes())?;
+        }
     }
     // What came with the head belongs to the connection.
     server.write_all(reader.buffer())?;
@@ -117,8 +133,27 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<String> {
 struct Request {
     host: String,
     port: u16,
-    /// The head as the server is to get it; none for a tunnel.
-    head: Option<String>,
+    /// None for a tunnel.
+    plain: Option<PlainRequest>,
+}
+
+/// A request that is not encrypted.
+#[derive(Debug, PartialEq, Eq)]
+struct PlainRequest {
+    method: String,
+    authority: String,
+    path: String,
+    version: String,
+    /// The lines of its head that are passed on.
+    kept: String,
+}
+
+impl PlainRequest {
+    /// The head as the server is to get it, or another proxy, with what that wants before the path and beside the lines.
+    fn head(&self, to: &str, more: &str) -> String {
+        let Self { method, authority, path, version, kept } = self;
+        format!("{method} {to}{path} {version}\r\nHost: {authority}\r\nConnection: close\r\n{more}{kept}\r\n")
+    }
 }
 
 impl Request {
@@ -128,7 +163,7 @@ impl Request {
         let (method, target, version) = (words.next()?, words.next()?, words.next()?);
         if method.eq_ignore_ascii_case("CONNECT") {
             let (host, port) = host_and_port(target, None)?;
-            return Some(Self { host, port, head: None });
+            return Some(Self { host, port, plain: None });
         }
         let rest = target.strip_prefix("http://")?;
         let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
@@ -141,17 +176,19 @@ impl Request {
                 .iter()
                 .any(|own| name.eq_ignore_ascii_case(own))
         };
-        let kept: String = lines
-            .filter(|line| !line.is_empty() && !is_own(line))
-            .map(|line| format!("{line}\r\n"))
-            .collect();
-        let head =
-            format!("{method} {path} {version}\r\nHost: {authority}\r\nConnection: close\r\n{kept}\r\n");
-        Some(Self { host, port, head: Some(head) })
+        let kept = lines.filter(|line| !line.is_empty() && !is_own(line)).map(|line| format!("{line}\r\n"));
+        let plain = PlainRequest {
+            method: method.to_owned(),
+            authority: authority.to_owned(),
+            path: path.to_owned(),
+            version: version.to_owned(),
+            kept: kept.collect(),
+        };
+        Some(Self { host, port, plain: Some(plain) })
     }
 }
 
-fn host_and_port(text: &str, usual: Option<u16>) -> Option<(String, u16)> {
+pub(super) fn host_and_port(text: &str, usual: Option<u16>) -> Option<(String, u16)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']')?;
@@ -184,7 +221,7 @@ fn is_allowed(hosts: &[String], host: &str, port: u16) -> bool {
     })
 }
 
-fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+pub(super) fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for address in (host, port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, CONNECT_PATIENCE) {
@@ -243,16 +280,16 @@ mod tests {
     #[test]
     fn requests_are_read_and_passed_on_for_one_host() {
         let tunnel = Request::parse("CONNECT API.Example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-        assert_eq!(tunnel, Request { host: "api.example.com".into(), port: 443, head: None });
+        assert_eq!(tunnel, Request { host: "api.example.com".into(), port: 443, plain: None });
         let six = Request::parse("CONNECT [::1]:443 HTTP/1.1\r\n\r\n").unwrap();
         assert_eq!((six.host.as_str(), six.port), ("::1", 443));
         let plain = Request::parse(
             "GET http://a.example.com/x?y HTTP/1.1\r\nHost: other.example.com\r\nProxy-Connection: keep-alive\r\n\
              Accept: */*\r\n\r\n",
         );
-        let head = plain.unwrap().head.unwrap();
+        let plain = plain.unwrap().plain.unwrap();
         assert_eq!(
-            head,
+            plain.head("", ""),
             "GET /x?y HTTP/1.1\r\nHost: a.example.com\r\nConnection: close\r\nAccept: */*\r\n\r\n"
         );
         for refused in
@@ -268,7 +305,7 @@ mod tests {
         let socket = dir.path().join("proxy");
         let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = server.local_addr().unwrap().port();
-        let proxy = Proxy::start(&socket, &["127.0.0.1".to_owned()]).unwrap();
+        let proxy = Proxy::start(&socket, &["127.0.0.1".to_owned()], Upstream::default()).unwrap();
         let ask = |text: &str| {
             let mut client = UnixStream::connect(&socket).unwrap();
             client.write_all(text.as_bytes()).unwrap();
@@ -288,5 +325,38 @@ mod tests {
         let mut answer = String::new();
         client.read_to_string(&mut answer).unwrap();
         assert!(answer.ends_with("\r\n\r\npong"), "{answer}");
+    }
+    #[test]
+    fn listed_hosts_are_reached_by_the_proxy_of_the_person() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("proxy");
+        let theirs = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://me:secret@{}", theirs.local_addr().unwrap());
+        let variables = ["HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name.to_owned(), url.clone().into()));
+        let _proxy = Proxy::start(&socket, &["*.example.com".to_owned()], Upstream::of(&variables)).unwrap();
+        for (asked, passed_on, answered) in [
+            (
+                "CONNECT a.example.com:443 HTTP/1.1\r\n\r\n",
+                "CONNECT a.example.com:443 HTTP/1.1\r\nHost: a.example.com:443\r\n",
+                "HTTP/1.1 200 Connection established\r\n\r\nhello",
+            ),
+            (
+                "GET http://a.example.com/x HTTP/1.1\r\nAccept: */*\r\n\r\n",
+                "GET http://a.example.com/x HTTP/1.1\r\nHost: a.example.com\r\nConnection: close\r\n",
+                "HTTP/1.1 200 OK\r\n\r\nhello",
+            ),
+        ] {
+            let mut client = UnixStream::connect(&socket).unwrap();
+            client.write_all(asked.as_bytes()).unwrap();
+            let (mut connection, _) = theirs.accept().unwrap();
+            let head = read_head(&mut BufReader::new(connection.try_clone().unwrap())).unwrap();
+            assert!(head.starts_with(passed_on), "{head}");
+            assert!(head.contains("Proxy-Authorization: Basic bWU6c2VjcmV0\r\n"), "{head}");
+            connection.write_all(b"HTTP/1.1 200 OK\r\n\r\nhello").unwrap();
+            drop(connection);
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).unwrap();
+            assert_eq!(answer, answered);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs::Permissions;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,9 +14,11 @@ use super::denial::{Denial, Judge};
 use super::policy::{GitPlaces, Policy, Request, Subject, ThisMachine};
 use super::proxy::Proxy;
 use super::settings::{Limits, Mode, Network, SandboxSettings};
+use super::upstream::Upstream;
 use super::work_dir::WorkDir;
 use crate::agent::{Launch, SpawnError};
 use crate::files::{Links, create_anew, open, unguessable};
+use crate::project::RALPH_DIR;
 use crate::which;
 
 /// Who runs Ralph, and how.
@@ -170,12 +173,8 @@ impl Sandbox {
         let (settings, home) = (self.settings.clone(), home.clone());
         let is_gate = matches!(subject, Subject::Gate);
         let kept = match backend.protects_inside() {
-            true => Vec::new(),
-            false => {
-                let files =
-                    policy.read_only.iter().filter_map(|path| Some((path.clone(), content_of(path)?)));
-                files.collect()
-            }
+            true => Kept::default(),
+            false => Kept::of(&policy.read_only),
         };
         Ok(Some(Confinement { backend, policy, work_dir, program, proxy, settings, home, is_gate, kept }))
     }
@@ -200,7 +199,7 @@ impl Sandbox {
         let mut started = place.lock().unwrap_or_else(PoisonError::into_inner);
         let proxy = match started.as_ref().filter(|_| socket.exists()) {
             Some(proxy) => Arc::clone(proxy),
-            None => Arc::new(Proxy::start(&socket, hosts)?),
+            None => Arc::new(Proxy::start(&socket, hosts, Upstream::of(&self.surroundings.environment))?),
         };
         *started = Some(Arc::clone(&proxy));
         Ok(Some((socket, proxy)))
@@ -245,8 +244,44 @@ pub struct Confinement {
     settings: SandboxSettings,
     home: Option<PathBuf>,
     is_gate: bool,
-    /// What may not be written and is not protected: small files, as they are before the launch.
-    kept: Vec<(PathBuf, Vec<u8>)>,
+    kept: Kept,
+}
+
+/// What may not be written and is not protected, as it is before the launch.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    /// Small files.
+    files: Vec<(PathBuf, Content)>,
+    /// Directories such as that of hooks, with the names of what is in them.
+    dirs: Vec<(PathBuf, BTreeSet<OsString>)>,
+}
+
+impl Kept {
+    fn of(paths: &BTreeSet<PathBuf>) -> Self {
+        let mut kept = Self::default();
+        for path in paths {
+            // Ralph's own changes all the time.
+            let is_own = path.file_name() == Some(RALPH_DIR.as_ref());
+            let Some(entries) = std::fs::read_dir(path).ok().filter(|_| !is_own) else {
+                kept.files.extend(content_of(path).map(|content| (path.clone(), content)));
+                continue;
+            };
+            let entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+            let files = entries.iter().filter_map(|path| Some((path.clone(), content_of(path)?)));
+            kept.files.extend(files.take(MOST_KEPT));
+            let names = entries.iter().filter_map(|path| Some(path.file_name()?.to_owned()));
+            kept.dirs.push((path.clone(), names.collect()));
+        }
+        kept
+    }
+
+    /// What is new in the directories.
+    fn appeared(&self) -> impl Iterator<Item = PathBuf> {
+        self.dirs.iter().flat_map(|(dir, names)| {
+            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            entries.filter(|entry| !names.contains(&entry.file_name())).map(|entry| entry.path())
+        })
+    }
 }
 
 /// Something that a process did where nothing may be written, and that was undone.
@@ -261,13 +296,39 @@ pub struct Forbidden {
 
 /// Larger files are not kept.
 const KEPT: u64 = 64 * 1024;
+/// Files of one directory that are kept.
+const MOST_KEPT: usize = 200;
 
-/// What is in a small regular file.
-fn content_of(path: &Path) -> Option<Vec<u8>> {
+/// What is in a small regular file, and its rights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Content {
+    bytes: Vec<u8>,
+    rights: Permissions,
+}
+
+fn content_of(path: &Path) -> Option<Content> {
     let file = open(path, Links::Refuse).ok()?;
-    let mut content = Vec::new();
-    file.take(KEPT + 1).read_to_end(&mut content).ok()?;
-    (content.len() as u64 <= KEPT).then_some(content)
+    let rights = file.metadata().ok()?.permissions();
+    let mut bytes = Vec::new();
+    file.take(KEPT + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= KEPT).then_some(Content { bytes, rights })
+}
+
+/// Moves a file or a directory below another directory; where that is on another disk, a directory only gets another name.
+fn move_below(path: &Path, aside: &Path) -> io::Result<PathBuf> {
+    std::fs::create_dir_all(aside)?;
+    let name = format!("{}-{}", path.file_name().unwrap_or_default().to_string_lossy(), unguessable());
+    let to = aside.join(&name);
+    match std::fs::rename(path, &to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
+        moved => return moved.map(|()| to),
+    }
+    if path.symlink_metadata()?.is_dir() {
+        let to = path.with_file_name(format!("ralph-moved-{name}"));
+        return std::fs::rename(path, &to).map(|()| to);
+    }
+    io::copy(&mut open(path, Links::Refuse)?, &mut create_anew(&to)?)?;
+    std::fs::remove_file(path).map(|()| to)
 }
 
 impl Confinement {
@@ -315,25 +376,23 @@ impl Confinement {
     /// backend cannot protect.
     pub fn undo_forbidden(&self, aside: &Path) -> io::Result<Vec<Forbidden>> {
         let mut undone = Vec::new();
-        let move_away = |path: &Path| {
-            std::fs::create_dir_all(aside)?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let to = aside.join(format!("{name}-{}", unguessable()));
-            std::fs::rename(path, &to).map(|()| to)
-        };
-        for path in self.policy.missing.iter().filter(|path| path.symlink_metadata().is_ok()) {
-            let to = move_away(path)?;
-            undone.push(Forbidden { path: path.clone(), moved: to, is_restored: false });
+        let missing = self.policy.missing.iter().filter(|path| path.symlink_metadata().is_ok());
+        for path in missing.cloned().chain(self.kept.appeared()) {
+            let moved = move_below(&path, aside)?;
+            undone.push(Forbidden { path, moved, is_restored: false });
         }
-        for (path, content) in &self.kept {
+        for (path, content) in &self.kept.files {
             if content_of(path).as_ref() == Some(content) {
                 continue;
             }
             let to = match path.symlink_metadata() {
-                Ok(_) => move_away(path)?,
+                Ok(_) => move_below(path, aside)?,
                 Err(_) => aside.to_owned(),
             };
-            create_anew(path)?.write_all(content)?;
+            std::fs::create_dir_all(path.parent().unwrap_or(path))?;
+            let mut file = create_anew(path)?;
+            file.write_all(&content.bytes)?;
+            file.set_permissions(content.rights.clone())?;
             undone.push(Forbidden { path: path.clone(), moved: to, is_restored: true });
         }
         Ok(undone)

@@ -2,8 +2,11 @@
 
 mod agents;
 mod escapes;
+mod git;
 mod limits;
 mod network;
+mod setup;
+mod sockets;
 mod told;
 mod works;
 
@@ -24,6 +27,15 @@ pub fn confined(backend: &str) -> Project {
     project.git(&["config", "user.email", "t@localhost"]);
     project.configure("[git]\ncommit = \"on-success\"");
     project
+}
+
+/// An agent that runs a script, in a project whose files are committed.
+pub fn agent(project: &Project, script: &str) {
+    project.agent(script);
+    let prompt = "cat > \"$RALPH_PROJECT/.ralph/last-prompt\"";
+    project.write("agent.sh", &project.read("agent.sh").replacen(prompt, "cat > /dev/null", 1));
+    project.write(".gitignore", "");
+    commit(project);
 }
 
 /// Commits what is there: workers see only what is committed.

@@ -74,8 +74,10 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
         findings.extend(machine::git_obstacles(project, settings, store));
     }
     if let Some(settings) = read {
-        let is_isolated = *settings.run.isolate || settings.run.jobs.0 > 1;
         let sandbox = run::sandbox(&run::sandbox_settings(settings), root);
+        let is_isolated = *settings.run.isolate
+            || settings.run.jobs.0 > 1
+            || run::isolates(&sandbox, *settings.git.commit, root);
         findings.push(sandbox::finding(&sandbox, is_isolated));
     }
     // Without settings nobody knows which agent is chosen.

@@ -18,7 +18,7 @@ pub use agents::{
 };
 use ralph_core::agent::{Agent, adopt_orphans};
 use ralph_core::clock::SystemClock;
-use ralph_core::engine::{Attendant, CommitWhen, Engine, Jobs, NoAttendant, Role, RunSettings, Summary};
+use ralph_core::engine::{Attendant, Engine, Jobs, NoAttendant, Role, RunSettings, Summary};
 use ralph_core::event::Observer;
 use ralph_core::exit::RunExit;
 use ralph_core::git::Git;
@@ -26,7 +26,7 @@ use ralph_core::host::ThisHost;
 use ralph_core::model::{Strategy, UnknownName};
 use ralph_core::sandbox::{Mode, Sandbox};
 use ralph_core::text::few;
-pub use sandbox::{GateBox, refuse_unconfined, sandbox, sandbox_settings};
+pub use sandbox::{GateBox, isolates, refuse_unconfined, sandbox, sandbox_settings};
 pub use settings::{
     agents_md, apply_flags, gate_limits, log_limits, policy, recovery_of, run_settings, trees_dir,
 };
@@ -254,14 +254,11 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     result
 }
 
-/// Where the sandbox cannot protect what is in the work tree, attempts work in a tree of their own, if Ralph commits
-/// anyway.
+/// Where the sandbox cannot protect what is in the work tree, attempts work in a tree of their own, if that can be had.
 fn isolate_if_weak(workspace: &Workspace, sandbox: &Sandbox, run: &mut RunSettings) -> Option<String> {
-    if run.is_isolated() || !sandbox.wants_isolation() || run.git.commit == CommitWhen::Never {
+    if run.is_isolated() || !isolates(sandbox, run.git.commit, workspace.project.root()) {
         return None;
     }
-    let git = Git::discover(workspace.project.root())?;
-    git.head_commit().ok().flatten()?;
     run.isolate = true;
     Some(
         "without bubblewrap the sandbox protects Ralph's and git's own files only where attempts work in a tree of \

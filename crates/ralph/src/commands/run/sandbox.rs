@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use ralph_core::engine::EngineError;
+use ralph_core::engine::{CommitWhen, EngineError};
 use ralph_core::git::Git;
 use ralph_core::project::Project;
 use ralph_core::sandbox::{
@@ -55,6 +55,13 @@ pub fn sandbox(settings: &SandboxSettings, root: &Path) -> Sandbox {
         settings.mode = Mode::Off;
     }
     Sandbox::new(settings, surroundings, &backends, root)
+}
+
+/// Whether attempts of a run get a tree of their own because the sandbox cannot protect what is in the work tree. Without
+/// commits, or before the first one, there is none.
+pub fn isolates(sandbox: &Sandbox, commit: CommitWhen, root: &Path) -> bool {
+    let has_commits = || Git::discover(root).is_some_and(|git| git.head_commit().ok().flatten().is_some());
+    sandbox.wants_isolation() && commit != CommitWhen::Never && has_commits()
 }
 
 /// Refuses where the sandbox is required and something of it cannot be enforced.

@@ -47,7 +47,7 @@ if len(sys.argv) > 2:
 "#;
 
 /// A server on this machine that answers on TCP and UDP; its port.
-fn server() -> u16 {
+pub fn server() -> u16 {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = tcp.local_addr().unwrap().port();
     let udp = UdpSocket::bind(("127.0.0.1", port)).unwrap();

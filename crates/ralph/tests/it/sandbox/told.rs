@@ -1,18 +1,9 @@
 //! What people are told of the sandbox: before a run, during it, and of each attempt.
 
-use super::{BACKENDS, commit, confined};
+use super::network::server;
+use super::{BACKENDS, agent, confined, raw_logs};
 use crate::run::DONE;
 use crate::support::Project;
-
-const AGENT: &str = "cat > /dev/null";
-
-fn agent(project: &Project, script: &str) {
-    project.agent(script);
-    let text = project.read("agent.sh").replacen("cat > \"$RALPH_PROJECT/.ralph/last-prompt\"", AGENT, 1);
-    project.write("agent.sh", &text);
-    project.write(".gitignore", "");
-    commit(project);
-}
 
 #[test]
 fn what_confines_a_run_is_said_and_recorded() {
@@ -64,40 +55,96 @@ fn a_sandbox_with_gaps_is_not_what_required_means() {
     project.ok(&["run", "--sandbox", "required"]);
 }
 
+/// Whose set-up, what an agent does that is refused, the word and the target of the denial, and what shows that it worked.
+const REFUSED: &[(&str, &str, [&str; 2])] = &[
+    ("", "echo x > $HOME/elsewhere/y", ["write", "~/elsewhere/y"]),
+    ("", "cat $HOME/.netrc > $TMPDIR/x && test -s $TMPDIR/x", ["read", "~/.netrc"]),
+    ("network = [\"a.example.com\"]", "python3 proxied.py", ["connect", "localhost"]),
+];
+
+/// Asks for a page by the proxy that the sandbox names, if it names one, as curl and others do.
+const PROXIED: &str = "import os, socket, sys, urllib.request\n\
+    url = 'http://localhost:' + os.environ['RALPH_PORT'] + '/'\n\
+    proxy = {'http': os.environ['HTTP_PROXY']} if 'HTTP_PROXY' in os.environ else {}\n\
+    try:\n    urllib.request.build_opener(urllib.request.ProxyHandler(proxy)).open(url, timeout=5)\n\
+    except OSError as error:\n    sys.exit(f'{error} {url}')\n";
+
 #[test]
-fn what_was_refused_is_not_counted_the_first_time_and_named_with_what_allows_it() {
+fn what_was_refused_is_not_counted_the_first_time_and_what_it_says_to_set_helps() {
     for backend in BACKENDS {
-        let project = confined(backend);
-        project.write("../home/elsewhere/x", "");
-        agent(&project, "echo x > $HOME/elsewhere/y; echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"");
-        let task = project.add(&["A"]);
-        project.set("run", "max_attempts = 1");
-        project.ralph(&["run"]).expect_code(5);
-        let history = project.history();
-        let outcomes: Vec<_> = history
-            .iter()
-            .map(|attempt| (attempt["error_type"].as_str(), attempt["counted"].as_bool()))
-            .collect();
-        assert_eq!(outcomes, [(Some("sandbox_denied"), Some(false)), (None, Some(true))], "{backend}");
-        let denial = &history[0]["sandbox"]["denials"][0];
-        assert_eq!(
-            (&denial["what"], &denial["target"]),
-            (&"write".into(), &"~/elsewhere/y".into()),
-            "{denial}"
-        );
-        let fix = denial["fix"].as_str().unwrap().to_owned();
-        let analysis = project.ok(&["analyze"]).stdout;
-        assert!(
-            analysis.split_whitespace().collect::<Vec<_>>().join(" ").contains(&fix),
-            "{analysis}\n{fix}"
-        );
-        assert_eq!(project.json(&["analyze", "--json"])["sandbox_denials"][0]["fix"], fix);
-        // What it says is what helps.
-        let words: Vec<String> =
-            fix.split(' ').skip(1).map(|word| word.trim_matches('\'').to_owned()).collect();
-        project.ok(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        project.ralph(&["run", &task]);
-        assert!(project.path("../home/elsewhere/y").exists(), "{backend}: {fix}");
+        for (settings, script, [what, target]) in REFUSED {
+            if backend == "landlock" && *what == "connect" {
+                // A list of hosts needs bubblewrap.
+                continue;
+            }
+            let mut project = confined(backend);
+            project.set_env("RALPH_PORT", &server().to_string());
+            project.write("../home/elsewhere/x", "");
+            project.write("../home/.netrc", "machine x");
+            project.write("proxied.py", PROXIED);
+            project.set("sandbox", settings);
+            agent(
+                &project,
+                &format!(
+                    "if {script} 2>$TMPDIR/e; then echo \"<task-done>$RALPH_TASK_ID</task-done>\"; else cat $TMPDIR/e >&2; \
+                     echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"; fi"
+                ),
+            );
+            let task = project.add(&["A", "--verify", "true"]);
+            project.set("run", "max_attempts = 1");
+            project.ralph(&["run"]).expect_code(5);
+            let history = project.history();
+            let outcomes: Vec<_> = history
+                .iter()
+                .map(|attempt| (attempt["error_type"].as_str(), attempt["counted"].as_bool()))
+                .collect();
+            let expected = [(Some("sandbox_denied"), Some(false)), (None, Some(true))];
+            assert_eq!(outcomes, expected, "{backend} {target}: {}", raw_logs(&project));
+            let denial = &history[0]["sandbox"]["denials"][0];
+            assert_eq!(
+                (&denial["what"], &denial["target"]),
+                (&(*what).into(), &(*target).into()),
+                "{denial}"
+            );
+            let fix = denial["fix"].as_str().unwrap().to_owned();
+            let analysis = project.ok(&["analyze"]).stdout;
+            assert!(
+                analysis.split_whitespace().collect::<Vec<_>>().join(" ").contains(&fix),
+                "{analysis}\n{fix}"
+            );
+            assert_eq!(project.json(&["analyze", "--json"])["sandbox_denials"][0]["fix"], fix);
+            // What it says is what helps.
+            let words: Vec<String> =
+                fix.split(' ').skip(1).map(|word| word.trim_matches('\'').to_owned()).collect();
+            project.ok(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            project.git(&["commit", "-qam", "Allow it"]);
+            project.ralph(&["run", &task]);
+            let history = project.history();
+            assert_eq!(history.last().unwrap()["outcome"], "done", "{backend} {fix}: {}", raw_logs(&project));
+        }
+    }
+}
+
+#[test]
+fn where_there_are_no_commits_landlock_tells_the_gap_and_undoes_what_it_can() {
+    for commits in ["off", "on-success"] {
+        let mut project = confined("landlock");
+        project.set_env("RALPH_SET_GIT_COMMIT", commits);
+        project.write(".git/hooks/pre-push", "true\n");
+        let plant =
+            "h=$(git rev-parse --git-common-dir)/hooks; echo evil > $h/pre-commit; echo evil > $h/pre-push";
+        agent(&project, &format!("{plant}; {DONE}"));
+        project.add(&["A"]);
+        let has_gap = |text: &str| text.contains(".ralph is in the writable work tree");
+        let doctor = project.ralph(&["doctor"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = project.ralph(&["run", "--once"]).stdout;
+        let status = project.json(&["status", "--json"])["run"]["sandbox"]["gaps"].to_string();
+        let record = project.history()[0]["sandbox"]["gaps"].to_string();
+        for (place, text) in [("doctor", doctor), ("run", shown), ("status", status), ("record", record)] {
+            assert_eq!(has_gap(&text), commits == "off", "{commits} {place}: {text}");
+        }
+        assert!(!project.path(".git/hooks/pre-commit").exists(), "{commits}");
+        assert_eq!(project.read(".git/hooks/pre-push"), "true\n", "{commits}");
     }
 }
 

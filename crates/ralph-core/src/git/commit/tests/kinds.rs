@@ -112,14 +112,16 @@ fn line_endings_and_filters_are_gits_own() {
 #[test]
 fn submodules_are_committed_as_far_as_they_are_themselves() {
     let (repo, _library) = Repo::with_submodule();
-    let outcome = after(&repo.open(), || {
+    let git = repo.open();
+    git.watch_programs().unwrap();
+    let outcome = after(&git, || {
         repo.write("sub/new.txt", "x");
         repo.git_in("sub", &["add", "."]);
         repo.git_in("sub", &["commit", "-qm", "inside"]);
     })
     .unwrap();
     assert_eq!((outcome.files, outcome.left_out), (vec!["sub".into()], vec![]));
-    let outcome = after(&repo.open(), || {
+    let outcome = after(&git, || {
         repo.write("sub/a.txt", "dirty");
         repo.git(&["init", "-q", "nested"]);
         repo.write("nested/file", "x");
