@@ -171,15 +171,21 @@ fn memory() {
             line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0)
         };
         if command.contains("--worker") {
-            all.push((kib("RssAnon:"), kib("VmRSS:")));
+            // Each page by the number of processes that share it: the program's are in memory once.
+            let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+            let share = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+            let share = share.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+            all.push((kib("RssAnon:"), share.unwrap_or(0), kib("VmRSS:")));
         }
     }
     run.wait().unwrap();
-    for (data, whole) in all {
+    let mb = |kib: u64| kib as f64 / 1024.0;
+    for (data, share, whole) in all {
         println!(
-            "a worker: {:.1} MB of data, {:.1} MB resident",
-            data as f64 / 1024.0,
-            whole as f64 / 1024.0
+            "a worker: {:.1} MB of data, {:.1} MB with its share of the program, {:.1} MB resident",
+            mb(data),
+            mb(share),
+            mb(whole)
         );
     }
 }

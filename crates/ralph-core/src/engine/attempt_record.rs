@@ -199,7 +199,6 @@ impl Run<'_> {
                 ..capture
             }
         })?;
-        run.expected_files.forget(&task.id);
         if let TaskNext::Blocked { .. } = captured.next {
             self.tree.forget_given_up(run, &task.id)?;
         }

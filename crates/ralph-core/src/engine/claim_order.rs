@@ -2,6 +2,7 @@
 //! work in progress.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use super::run_context::RunContext;
 use crate::model::{Task, TaskId};
@@ -11,33 +12,32 @@ use crate::store::{Purpose, Store, StoreError};
 /// Ready tasks that are looked at.
 const LOOKED_AT: usize = 24;
 
-/// The files that tasks are expected to change, remembered for the run.
+/// For how long it is remembered which files a task may change: other workers learn more all the time.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// The files that tasks are expected to change, before their own attempts, and since when that is known.
 #[derive(Debug, Default)]
-pub(super) struct ExpectedFiles(HashMap<TaskId, BTreeSet<String>>);
+pub(super) struct ExpectedFiles(HashMap<TaskId, (Duration, BTreeSet<String>)>);
 
 impl ExpectedFiles {
-    fn of(&mut self, store: &Store, id: &TaskId) -> Result<&BTreeSet<String>, StoreError> {
-        if !self.0.contains_key(id) {
-            let files = expected(store, &store.task(id.as_str())?)?;
-            self.0.insert(id.clone(), files);
+    fn of(&mut self, store: &Store, id: &TaskId, now: Duration) -> Result<BTreeSet<String>, StoreError> {
+        let known = self.0.get(id).filter(|(since, _)| now.saturating_sub(*since) < REMEMBERED);
+        if let Some((_, files)) = known {
+            return Ok(files.clone());
         }
-        Ok(self.0.entry(id.clone()).or_default())
-    }
-
-    /// What an attempt taught about its task.
-    pub(super) fn forget(&mut self, id: &TaskId) {
-        self.0.remove(id);
+        let files = expected(store, &store.task(id.as_str())?)?;
+        self.0.insert(id.clone(), (now, files.clone()));
+        Ok(files)
     }
 }
 
-/// The files that a task declares, those that its own attempts changed, and those that tasks like it changed.
+/// The files that a task declares, and those that tasks like it changed.
 fn expected(store: &Store, task: &Task) -> Result<BTreeSet<String>, StoreError> {
     let mut files: BTreeSet<String> = task.files.iter().cloned().collect();
     let profile = Profile::of(task);
     let frequencies = store.frequencies(profile.terms())?;
     let tried = store.tried(&lookup(&profile, &frequencies), &task.id, MOST_CANDIDATES)?;
     files.extend(files_of_alike(&profile, &tried, &frequencies));
-    files.extend(store.changed_files(&task.id)?);
     Ok(files)
 }
 
@@ -57,20 +57,26 @@ impl RunContext<'_> {
         }
         let claims = self.store.claims()?.into_iter();
         let working = claims.filter(|claim| claim.purpose == Purpose::Attempt);
-        let mut busy = BTreeSet::new();
-        for claim in working {
-            busy.extend(self.expected_files.of(self.store, &claim.task_id)?.iter().cloned());
+        let mut tasks: Vec<TaskId> = working.map(|claim| claim.task_id).collect();
+        let under_way = tasks.len();
+        if under_way == 0 {
+            return Ok(Vec::new());
         }
-        let mut later = Vec::new();
-        if busy.is_empty() {
-            return Ok(later);
+        tasks.extend(self.store.ready(&self.settings.scope, LOOKED_AT)?);
+        // What was changed already is asked anew each time: a task that conflicts is ready again at once.
+        let mut files: HashMap<TaskId, BTreeSet<String>> = HashMap::new();
+        for (task, file) in self.store.changed_files(&tasks)? {
+            files.entry(task).or_default().insert(file);
         }
-        for id in self.store.ready(&self.settings.scope, LOOKED_AT)? {
-            if overlap(&busy, self.expected_files.of(self.store, &id)?) {
-                later.push(id);
-            }
+        let now = self.clock.steady();
+        for id in &tasks {
+            let expected = self.expected_files.of(self.store, id, now)?;
+            files.entry(id.clone()).or_default().extend(expected);
         }
-        Ok(later)
+        let ready = tasks.split_off(under_way);
+        let busy: BTreeSet<String> = tasks.iter().filter_map(|id| files.remove(id)).flatten().collect();
+        let overlaps = |id: &TaskId| files.get(id).is_some_and(|files| overlap(&busy, files));
+        Ok(ready.into_iter().filter(overlaps).collect())
     }
 }
 

@@ -150,6 +150,7 @@ impl WorkTree {
         let branch = run.store.run_branch(&run.id)?.unwrap_or_default();
         let tip = self.make_tree(run, &branch)?;
         let Some(git) = self.git.clone() else { return Ok(()) };
+        git.remove_locks();
         git.mend_index()?;
         git.detach()?;
         let head = git.head_commit()?;
@@ -233,6 +234,7 @@ impl WorkTree {
             return Err(cannot_make(&top, "git does not know it").into());
         };
         if run.settings.worktrees.needs_preparing() && !git.has_note(PREPARED) {
+            git.remove_locks();
             // The files that the set-up reads are those of the branch.
             if !git.go_to(&tip)? {
                 git.clear(&tip, &format!("{}-{}", run.id, run.worker), "Left before the set-up")?;
@@ -251,6 +253,7 @@ impl WorkTree {
         let Some(isolated) = &mut self.isolated else { return };
         let is_there = run.work_tree.is_dir()
             && self.git.as_ref().is_some_and(|git| {
+                git.remove_locks();
                 git.is_own_tree()
                     && git.check_repository().is_ok()
                     && git.mend_index().is_ok()

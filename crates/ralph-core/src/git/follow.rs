@@ -114,8 +114,8 @@ impl Git {
     /// Why this checkout could not follow its branch now; none where it could.
     pub fn hindrance(&self) -> Result<Option<String>, GitError> {
         let repository = self.repository()?;
-        if let Some(unfinished) = Unfinished::find(&repository.git_dir) {
-            return Ok(Some(format!("{unfinished} is in progress")));
+        if let Some(why) = repository.in_progress() {
+            return Ok(Some(why));
         }
         let status = repository.query(&STATUS).output()?;
         Ok(match status.success() {
@@ -127,6 +127,10 @@ impl Git {
     /// Moves a branch that is checked out here from one commit to another, and with it the files and the index.
     pub fn follow(&self, branch: &str, old: &str, new: &str) -> Result<Followed, GitError> {
         let repository = self.repository()?;
+        // Who is in the middle of a merge is not kept from ending it, not even for a moment.
+        if let Some(why) = repository.in_progress() {
+            return Ok(Followed::Hindered(why));
+        }
         // A signal to stop waits: half of this must not be left.
         let _finishing = repository.calls.finish();
         let note = Note { branch: branch.to_owned(), old: old.to_owned(), new: new.to_owned() };
@@ -254,9 +258,9 @@ impl<'g> Following<'g> {
 
     /// Why the checkout cannot follow, now that nobody else can change its index.
     fn hindrance(&self) -> Result<Option<String>, GitError> {
-        let repository = self.repository;
-        if let Some(unfinished) = Unfinished::find(&repository.git_dir) {
-            return Ok(Some(format!("{unfinished} is in progress")));
+        // Once more, now that nothing can begin.
+        if let Some(why) = self.repository.in_progress() {
+            return Ok(Some(why));
         }
         if !self.copy_index()? {
             return Ok(Some("it has no index".to_owned()));
@@ -441,6 +445,10 @@ impl Change {
 }
 
 impl Repository {
+    fn in_progress(&self) -> Option<String> {
+        Unfinished::find(&self.git_dir).map(|unfinished| format!("{unfinished} is in progress"))
+    }
+
     fn changes(&self, old: &str, new: &str) -> Result<Vec<Change>, GitError> {
         let words = ["diff-tree", "-r", "--raw", "--no-renames", "-z", old, new];
         let out = self.query(&words).run()?;

@@ -35,6 +35,8 @@ pub(super) struct Index<'r> {
     kind: CallKind,
     /// Whether a file is refused whose line endings git could not restore. To save it changed is better than not at all.
     checks_line_endings: bool,
+    /// Whether nobody reads it as it is after an update: it is written once more, or thrown away.
+    is_interim: bool,
 }
 
 impl<'r> Index<'r> {
@@ -44,6 +46,7 @@ impl<'r> Index<'r> {
             dir: repository.scratch()?,
             kind: CallKind::Change,
             checks_line_endings: false,
+            is_interim: false,
         })
     }
 
@@ -85,7 +88,14 @@ impl<'r> Index<'r> {
             }
         };
         index.checks_line_endings = true;
-        Ok(index)
+        Ok(index.interim())
+    }
+
+    /// Spares git the checksum after each update, which takes as long as all the rest of a large index. [`Index::write_tree`]
+    /// writes it.
+    pub(super) fn interim(mut self) -> Self {
+        self.is_interim = true;
+        self
     }
 
     /// Makes its calls part of the one real commit: filters of the repository run as they are now.
@@ -142,7 +152,10 @@ impl<'r> Index<'r> {
         if list.is_empty() {
             return Ok(());
         }
-        let call = self.call(&["update-index"]).args(options);
+        let mut call = self.call(&["update-index"]).args(options);
+        if self.is_interim {
+            call = call.config("index.skipHash=true");
+        }
         call.input(list).run().map(drop)
     }
 

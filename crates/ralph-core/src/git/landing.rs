@@ -48,8 +48,10 @@ impl Git {
         let is_on_base = commit.parents == [work.base];
         let (follows, is_single) = match (is_on_base, work.base == tip) {
             (true, true) => (true, true),
-            // Somebody may have taken the branch back to before its base.
-            (true, false) => (self.is_in(tip, work.commit)?, self.is_in(work.base, tip)?),
+            // A tip after the base is not before it; the work itself may be there already.
+            (true, false) if self.is_in(work.base, tip)? => (work.commit == tip, true),
+            // Somebody took the branch back to before the base.
+            (true, false) => (self.is_in(tip, work.commit)?, false),
             (false, _) => (self.is_in(tip, work.commit)?, repository.is_one_after(tip, work.commit)?),
         };
         let of_work = self.without_own_files(work, &commit)?;
@@ -86,6 +88,7 @@ impl Git {
             true => self.commit_again(&commit, &tree, tip)?,
             false => self.commit_signed(&tree, &[tip, work.commit], work.message, Vec::new())?,
         };
+        repository.remember_tree(&commit, tree);
         Ok(Combined::Commit { commit, is_as_tested })
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::GitError;
 use super::call::zero_separated;
@@ -27,9 +27,9 @@ pub(super) struct Commit {
     pub(super) files: BTreeSet<RepoPath>,
 }
 
-/// Commits that were read lately, the newest last.
+/// Commits that were read lately, the newest last; and the one that was made last, with its tree.
 #[derive(Debug, Default)]
-pub(super) struct KnownCommits(VecDeque<Arc<Commit>>);
+pub(super) struct KnownCommits(VecDeque<Arc<Commit>>, Option<(String, String)>);
 
 impl Repository {
     /// The commit that is checked out.
@@ -46,12 +46,24 @@ impl Repository {
         if let Some(known) = self.known_commit(commit) {
             return Ok(Some(known.tree.clone()));
         }
+        if let Some((_, tree)) = self.known().1.as_ref().filter(|(made, _)| made == commit) {
+            return Ok(Some(tree.clone()));
+        }
         let [tree] = self.resolve([&format!("{commit}^{{tree}}")])?;
         Ok(tree)
     }
 
+    /// A commit was made of a tree: attempts begin from it next.
+    pub(super) fn remember_tree(&self, commit: &str, tree: String) {
+        self.known().1 = Some((commit.to_owned(), tree));
+    }
+
+    fn known(&self) -> MutexGuard<'_, KnownCommits> {
+        self.known_commits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn known_commit(&self, hash: &str) -> Option<Arc<Commit>> {
-        let known = self.known_commits.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
         known.0.iter().find(|commit| commit.hash == hash).cloned()
     }
 
@@ -78,7 +90,7 @@ impl Repository {
                 .filter(|path| !path.is_empty())
                 .collect(),
         });
-        let mut known = self.known_commits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         known.0.push_back(Arc::clone(&commit));
         if known.0.len() > REMEMBERED {
             known.0.pop_front();

@@ -1,5 +1,8 @@
 //! What an attempt changed as a patch, and which files there are.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use super::call::zero_separated;
 use super::index::Index;
 use super::paths::on_disk;
@@ -8,8 +11,9 @@ use super::{Git, GitError, Kept, Snapshot};
 /// Larger files are left out of patches.
 const MOST_BYTES: u64 = 512 * 1024;
 const MOST_FILES: usize = 300;
-const DIFF: [&str; 8] = [
-    "diff-tree",
+const DIFF: [&str; 9] = [
+    "diff-index",
+    "--cached",
     "-p",
     "--no-ext-diff",
     "--no-textconv",
@@ -57,17 +61,22 @@ impl Git {
             }
             _ => None,
         };
+        if told.is_empty() {
+            return Ok(left_out);
+        }
         let index = match &original {
             Some(original) => Index::copy_of(repository, Some(original))?,
             None => Index::of_tree(repository, base)?,
         };
-        let old = match base.filter(|_| original.is_some()) {
-            Some(base) => repository.tree_of(base)?.unwrap_or_default(),
+        let index = index.interim();
+        let base = match base {
+            Some(base) => base.to_owned(),
             None => index.write_tree()?,
         };
         index.add(&told)?;
-        let new = index.write_tree()?;
-        let out = repository.query(&DIFF).args(&[&old, &new]).run()?;
+        let call = index.call(&DIFF).arg(base).arg("--").literal_paths();
+        let call = told.iter().fold(call, |call, path| call.arg(OsStr::from_bytes(path)));
+        let out = call.run()?;
         Ok(left_out + &String::from_utf8_lossy(&out))
     }
 

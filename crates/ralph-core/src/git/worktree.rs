@@ -27,6 +27,9 @@ pub fn project_of_tree(from: &Path) -> Option<PathBuf> {
     root.is_absolute().then_some(root).filter(|root| root.is_dir())
 }
 
+/// What git notes of a move of HEAD in a tree of Ralph's own.
+const NEXT_ATTEMPT: &str = "ralph: next attempt";
+
 /// How long others may take to make a working tree.
 const TREE_PATIENCE: Duration = Duration::from_secs(600);
 
@@ -257,6 +260,18 @@ impl Git {
         }
     }
 
+    /// Removes the locks that a killed git left in a tree of Ralph's own. For when nothing runs there.
+    pub fn remove_locks(&self) {
+        if !self.is_own_tree() {
+            return;
+        }
+        for entry in std::fs::read_dir(&self.repository.git_dir).into_iter().flatten().flatten() {
+            if entry.file_name().as_encoded_bytes().ends_with(b".lock") {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Makes the index of a tree of Ralph's own anew where an agent deleted it.
     pub fn mend_index(&self) -> Result<(), GitError> {
         let repository = self.repository()?;
@@ -365,23 +380,22 @@ impl Git {
     /// uncommitted changes are in the way.
     pub fn go_to(&self, commit: &str) -> Result<bool, GitError> {
         let repository = self.repository()?;
-        let head = repository.commit_at("HEAD")?;
-        if head.as_deref() == Some(commit) && repository.branch()?.is_none() {
-            return Ok(true);
+        let is_on_branch = repository.branch()?.is_some();
+        match repository.commit_at("HEAD")? {
+            Some(head) if head == commit && !is_on_branch => return Ok(true),
+            // A branch would be moved with it.
+            Some(head) if head != commit && is_on_branch => self.point_head_at(&head)?,
+            Some(head) if head != commit => {}
+            _ => return self.point_head_at(commit).map(|()| true),
         }
-        if let Some(head) = head.filter(|head| head != commit) {
-            let call = repository.change(&["read-tree", "-m", "-u", &head, commit]).without_hooks();
-            // A checksum over a large index takes as long as all the rest.
-            if !call.config("index.skipHash=true").output()?.success() {
-                return Ok(false);
-            }
-        }
-        self.point_head_at(commit)?;
-        Ok(true)
+        let call = repository.change(&["reset", "--keep", "--quiet", commit]).without_hooks();
+        // A checksum over a large index takes as long as all the rest.
+        let call = call.config("index.skipHash=true").env("GIT_REFLOG_ACTION", NEXT_ATTEMPT);
+        Ok(call.output()?.success())
     }
 
     fn point_head_at(&self, commit: &str) -> Result<(), GitError> {
-        let words = ["update-ref", "--no-deref", "-m", "ralph: next attempt", "HEAD", commit];
+        let words = ["update-ref", "--no-deref", "-m", NEXT_ATTEMPT, "HEAD", commit];
         self.repository()?.change(&words).run().map(drop)
     }
 
@@ -393,7 +407,7 @@ impl Git {
             let message = format!("{} is no working tree of Ralph's own", repository.top.display());
             return Err(GitError::Refused { command: "read-tree".to_owned(), message });
         }
-        let _ = std::fs::remove_file(repository.lock_path());
+        self.remove_locks();
         let head = repository.commit_at("HEAD")?;
         let add = repository.change(&["add", "--all", "--ignore-errors"]).in_dir(&repository.top);
         let added = add.without_hooks().output()?;

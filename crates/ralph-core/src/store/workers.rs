@@ -216,11 +216,11 @@ impl Store {
         self.all("SELECT * FROM conflicts ORDER BY id", [])
     }
 
-    /// The files that attempts on a task changed.
-    pub fn changed_files(&self, task: &TaskId) -> Result<Vec<String>> {
-        let sql = "SELECT DISTINCT value FROM iteration_outcomes, json_each(files_changed)
-             WHERE task_id = ?1 AND json_valid(files_changed) LIMIT 200";
-        self.all(sql, [task])
+    /// The files that attempts on these tasks changed, each with its task.
+    pub fn changed_files(&self, tasks: &[TaskId]) -> Result<Vec<(TaskId, String)>> {
+        let sql = "SELECT DISTINCT o.task_id, f.value FROM iteration_outcomes o, json_each(o.files_changed) f
+             WHERE o.task_id IN (SELECT value FROM json_each(?1)) AND json_valid(o.files_changed) LIMIT 2000";
+        self.all(sql, [Json(tasks)])
     }
 
     /// The tasks that commits are the work of.

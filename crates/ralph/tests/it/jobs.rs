@@ -221,3 +221,31 @@ fn tasks_that_change_the_files_of_work_in_progress_are_claimed_last() {
         .collect();
     assert_eq!(began.last().map(String::as_str), Some("b"), "{began:?}");
 }
+
+#[test]
+fn a_task_that_conflicted_waits_for_work_on_the_same_files() {
+    // C lands first. A conflicts with it and is under way again when B conflicts, too.
+    let project = project(&format!(
+        "here=\"$RALPH_PROJECT/.ralph\"; key=$RALPH_TASK_KEY\n\
+         until_there() {{ n=0; until [ -e \"$here/$1\" ] || [ $n -ge 300 ]; do sleep 0.1; n=$((n + 1)); done; }}\n\
+         case $key in\n\
+         a) if [ -e \"$here/began-a\" ]; then touch \"$here/again-a\"; until_there began-more; else touch \"$here/began-a\"; until_there landed-c; fi;;\n\
+         b) if [ -e \"$here/began-b\" ]; then touch \"$here/again-b\"; else touch \"$here/began-b\"; until_there again-a; fi;;\n\
+         c) until_there began-b;;\n\
+         long) touch \"$here/landed-c\"; until_there began-more;;\n\
+         more) touch \"$here/began-more\";;\n\
+         esac\n\
+         case $key in a|b|c) echo $key >> base.txt;; esac; echo x > $key.txt; {DONE}"
+    ));
+    for key in ["a", "b", "c", "long", "more"] {
+        project.add(&[&format!("Task {key}"), "--key", key, "--verify", &format!("test -f {key}.txt")]);
+    }
+    project.ok(&["run", "-j", "3"]);
+    assert!(project.path(".ralph/again-b").exists(), "B never conflicted");
+    let began: Vec<String> = events(&project, "attempt_started")
+        .iter()
+        .map(|event| event["key"].as_str().unwrap().to_owned())
+        .collect();
+    let last = |key: &str| began.iter().rposition(|one| one == key).unwrap();
+    assert!(last("more") < last("b"), "{began:?}");
+}

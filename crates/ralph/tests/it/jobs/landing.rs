@@ -147,6 +147,10 @@ fn an_agent_that_plays_with_git_harms_no_other_task() {
         ("deletes its tree", "rm -rf \"$PWD\""),
         ("removes its tree with git", "git worktree remove --force \"$PWD\""),
         ("makes a repository", "git init -q nested; echo x > nested/x"),
+        (
+            "was killed while its git worked",
+            "dir=$(git rev-parse --git-dir); touch \"$dir/HEAD.lock\" \"$dir/index.lock\" \"$dir/ORIG_HEAD.lock\"",
+        ),
         ("deletes the index", "rm -f \"$(git rev-parse --git-dir)/index\""),
     ] {
         let project = project(&format!(

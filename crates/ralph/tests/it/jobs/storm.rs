@@ -11,7 +11,7 @@ use crate::storms::Storm;
 use crate::support::{PATIENCE, Project, eventually, processes_with};
 
 /// Changes a file of its own and, often, one that others change too; sometimes fails, hangs, commits by itself, leaves a merge
-/// unfinished or deletes its tree.
+/// unfinished or deletes its tree. It leaves no commit that it could not put on a branch: its git may be killed, too.
 fn agent() -> String {
     format!(
         "roll=$(od -An -N1 -tu1 /dev/urandom | tr -d ' ')\n\
@@ -21,8 +21,9 @@ fn agent() -> String {
          0) echo 'FAILURE_REASON: no luck'; echo \"<task-failed>$RALPH_TASK_ID</task-failed>\"; exit 0;;\n\
          1) sleep 1000;;\n\
          2) git add -A; git commit -qm \"by the agent of $RALPH_TASK_KEY\";;\n\
-         3) git checkout -qb \"left-$RALPH_TASK_KEY-$roll\"; git add -A; git commit -qm left; git checkout -q --detach HEAD~1;\n\
-            echo other > \"$own\"; git add -A; git commit -qm mine; git merge -q \"left-$RALPH_TASK_KEY-$roll\" || true;;\n\
+         3) left=\"left-$RALPH_TASK_KEY-$roll-$$\"; git checkout -qb $left && git add -A && git commit -qm left &&\n\
+            git checkout -q --detach HEAD~1 || exit 4\n\
+            echo other > \"$own\"; git add -A; git commit -qm mine; git merge -q $left || true;;\n\
          4) rm -rf \"$PWD\";;\n\
          5) echo unfinished > left-over.txt; exit 3;;\n\
          esac\n\
@@ -78,27 +79,49 @@ struct Person {
     is_there: bool,
     commits: Vec<String>,
     edits: BTreeMap<String, String>,
+    /// What git refused while a run held the index: a person ends it when the run has ended.
+    refused: Vec<String>,
 }
 
 impl Person {
     /// In the checkout itself: commits, and merges what could not land there. Git may refuse while a run is at work in it.
     fn act_in_checkout(&mut self, project: &Project, random: &mut fastrand::Rng) {
         let n = self.commits.len();
-        let script = match random.u8(0..3) {
-            0 => format!(
-                "mkdir -p persons; echo p{n} > persons/{n}.txt; git add persons/{n}.txt && git commit -qm 'person {n}' && git rev-parse HEAD"
+        let commit = format!("git commit -qm 'person {n}' -- persons/{n}.txt && git rev-parse HEAD");
+        let (script, rest) = match random.u8(0..3) {
+            0 => (
+                format!("mkdir -p persons; echo p{n} > persons/{n}.txt; git add persons/{n}.txt && {commit}"),
+                Some(format!("git diff --cached --quiet -- persons/{n}.txt || {{ {commit}; }}")),
             ),
             // One that begins to edit and thinks better of it.
-            1 => "echo edit >> base.txt; sleep 0.2; git checkout -q base.txt".to_owned(),
-            _ => "branch=$(git for-each-ref --sort=-creatordate --format='%(refname)' refs/heads/ralph | head -1)\n\
-                  [ -z \"$branch\" ] || git merge -q --no-edit $branch || git merge --abort"
-                .to_owned(),
+            1 => ("echo edit >> base.txt; sleep 0.2; git checkout -q base.txt".to_owned(), None),
+            _ => (
+                "branch=$(git for-each-ref --sort=-creatordate --format='%(refname)' refs/heads/ralph | head -1)\n\
+                 [ -z \"$branch\" ] || git merge -q --no-edit $branch || git merge --abort"
+                    .to_owned(),
+                Some("[ ! -e .git/MERGE_HEAD ] || git merge --abort".to_owned()),
+            ),
         };
+        if !self.type_in(project, &script) {
+            self.refused.extend(rest);
+        }
+    }
+
+    /// Whether the script succeeded. The commit that it names is remembered.
+    fn type_in(&mut self, project: &Project, script: &str) -> bool {
         let mut command = std::process::Command::new("sh");
         project.clean(&mut command);
-        let done = command.args(["-c", &script]).current_dir(project.root()).output().unwrap();
+        let done = command.args(["-c", script]).current_dir(project.root()).output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout).trim().to_owned();
         self.commits.extend(Some(said).filter(|said| said.len() == 40 && done.status.success()));
+        done.status.success()
+    }
+
+    /// No run is in the way any more.
+    fn end(&mut self, project: &Project) {
+        for rest in std::mem::take(&mut self.refused) {
+            assert!(self.type_in(project, &rest), "{rest}");
+        }
     }
 
     fn act(&mut self, project: &Project, random: &mut fastrand::Rng) {
@@ -205,6 +228,7 @@ fn storm(name: &'static str, follows: bool) {
     }
     storm.add(&project);
     storm.end();
+    person.end(&project);
     if follows {
         assert!(project.git(&["reflog", "HEAD"]).contains("ralph: land"), "it never followed");
         // Whatever a kill interrupted in the checkout is undone or finished, and nothing else is changed there.
