@@ -14,7 +14,7 @@ use ratatui_core::layout::Size;
 use super::ansi;
 use super::dialog::{Dialog, Question};
 use super::layout::{Areas, Pane};
-use super::outline::{Outline, Row};
+use super::outline::{Node, Outline, Row};
 use super::view::{Ask, Head, Memory, Tab, TextKey, Told, Wanted, Which};
 use crate::facts::{AttemptFacts, CurrentAttempt, TaskFacts};
 pub use text::{Search, Text};
@@ -61,7 +61,7 @@ pub enum AttemptView<'a> {
     UnderWay(&'a CurrentAttempt),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct App {
     pub size: Size,
     pub now: Timestamp,
@@ -110,32 +110,11 @@ impl App {
             now,
             read_only,
             run,
-            focus: Pane::Plan,
             lower: Pane::Memory,
-            zoomed: false,
-            outline: Outline::default(),
-            rows: Vec::new(),
-            cursor: 0,
-            top: 0,
             follows_run: true,
-            folded: HashSet::new(),
-            problems: false,
-            plan: HashMap::new(),
-            head: Head::default(),
-            task: None,
-            chosen: None,
-            tab: Tab::default(),
-            explain: false,
             text: Text::following(),
-            memory: Memory::default(),
-            scrolled: 0,
-            dialog: None,
-            help: false,
-            message: None,
-            search: Search::default(),
             mouse: true,
-            ready: false,
-            wanted: Wanted::default(),
+            ..Self::default()
         }
     }
 
@@ -159,37 +138,19 @@ impl App {
 
     fn change(&mut self, event: Event) -> Vec<Effect> {
         match event {
-            Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Event::Key(key) => self.key(key),
-            Event::Paste(text) => {
-                if let Some(dialog) = &mut self.dialog {
-                    dialog.insert(&text);
-                }
-                Vec::new()
-            }
+            Event::Key(key) if key.kind == KeyEventKind::Release => {}
+            Event::Key(key) => return self.key(key),
+            Event::Paste(text) => self.dialog.iter_mut().for_each(|dialog| dialog.insert(&text)),
             Event::Mouse(mouse) => self.mouse(mouse),
-            Event::Resize(size) => {
-                self.size = size;
-                Vec::new()
-            }
-            Event::Tick(now) => {
-                self.now = now;
-                Vec::new()
-            }
-            Event::Told(told) => self.take(told),
-            Event::Edited(task, edited) => {
-                match edited {
-                    Ok(Some(edit)) => self.ask(Question::edit(self.name_of(&task), task, edit)),
-                    Ok(None) => self.say("nothing was changed"),
-                    Err(why) => self.fail(why),
-                }
-                Vec::new()
-            }
-            Event::Note(text) => {
-                self.say(text);
-                Vec::new()
-            }
+            Event::Resize(size) => self.size = size,
+            Event::Tick(now) => self.now = now,
+            Event::Told(told) => return self.take(told),
+            Event::Edited(task, Ok(Some(edit))) => self.ask(Question::edit(self.name_of(&task), task, edit)),
+            Event::Edited(_, Ok(None)) => self.say("nothing was changed"),
+            Event::Edited(_, Err(why)) => self.fail(why),
+            Event::Note(text) => self.say(text),
         }
+        Vec::new()
     }
 
     fn say(&mut self, text: impl Into<String>) {
@@ -207,7 +168,11 @@ impl App {
     fn take(&mut self, told: Told) -> Vec<Effect> {
         self.ready = true;
         match told {
-            Told::Outline(outline) => self.set_outline(outline),
+            Told::Outline(outline) => {
+                let selected = self.selected().cloned();
+                self.outline = outline;
+                self.set_rows(selected.as_ref());
+            }
             Told::Rows(rows) => self.plan = rows,
             Told::Head(head) => self.head = *head,
             Told::Task(task) => self.task = task.map(|task| *task),
@@ -231,12 +196,6 @@ impl App {
         Vec::new()
     }
 
-    fn set_outline(&mut self, outline: Outline) {
-        let selected = self.selected().cloned();
-        self.outline = outline;
-        self.set_rows(selected.as_ref());
-    }
-
     /// Lays the rows out anew, with the same task selected where it is still there.
     fn set_rows(&mut self, selected: Option<&TaskId>) {
         self.rows = self.outline.rows(&self.folded, self.problems);
@@ -244,16 +203,13 @@ impl App {
             Row::Task(at) => self.outline.nodes.get(*at),
             Row::Phase(_) => None,
         };
-        let of = |id: &TaskId| self.rows.iter().position(|row| node(row).is_some_and(|node| node.id == *id));
-        let running = || {
-            self.rows.iter().position(|row| node(row).is_some_and(|node| node.status == Status::InProgress))
-        };
-        let first = || self.rows.iter().position(|row| matches!(row, Row::Task(_)));
-        let running = self.follows_run.then(running).flatten();
-        self.cursor = match selected {
-            _ if running.is_some() => running.unwrap_or(0),
-            Some(id) => of(id).unwrap_or(self.cursor),
-            None => first().unwrap_or(0),
+        let place =
+            |is_it: &dyn Fn(&Node) -> bool| self.rows.iter().position(|row| node(row).is_some_and(is_it));
+        let running = self.follows_run.then(|| place(&|node| node.status == Status::InProgress)).flatten();
+        self.cursor = match (running, selected) {
+            (Some(running), _) => running,
+            (None, Some(id)) => place(&|node| node.id == *id).unwrap_or(self.cursor),
+            (None, None) => place(&|_| true).unwrap_or(0),
         };
     }
 

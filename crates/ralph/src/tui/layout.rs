@@ -4,8 +4,9 @@ use ratatui_core::layout::{Margin, Position, Rect, Size};
 
 use super::view::Tab;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pane {
+    #[default]
     Plan,
     Attempts,
     Details,

@@ -15,6 +15,7 @@ mod reader;
 mod rows;
 mod screen;
 #[cfg(test)]
+#[path = "tests/sample.rs"]
 mod testing;
 mod texts;
 mod view;
