@@ -215,14 +215,12 @@ fn by_model(rows: Vec<ModelAttempt>) -> Vec<ModelSuccess> {
 
 impl RetryResult {
     fn new(kind: RetryKind, sums: &Sums) -> Self {
-        let share = Share::new(sums.done, sums.attempts);
-        let attempts_without_cost = sums.without_cost;
         Self {
             kind,
-            share,
+            share: Share::new(sums.done, sums.attempts),
             cost_usd: sums.cost_usd,
             cost_estimated: sums.cost_estimated,
-            attempts_without_cost,
+            attempts_without_cost: sums.without_cost,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::command_error::CommandError;
 use crate::commands::run::policy;
 use crate::settings::Settings;
 use crate::ui::style::Standing;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, interrupted_tasks};
 
 #[derive(Debug, Serialize)]
 pub struct TaskFacts {
@@ -119,7 +119,7 @@ impl TaskFacts {
             record,
         });
         let history: Vec<AttemptFacts> = history.collect();
-        let interrupted = workspace.interrupted_tasks()?;
+        let interrupted = interrupted_tasks(&workspace.store)?;
         let mut claims = store.claims()?.into_iter();
         let claim = claims.find(|claim| claim.task_id == *id && claim.purpose == Purpose::Attempt);
         let claim = claim.filter(|_| !interrupted.contains_key(id));

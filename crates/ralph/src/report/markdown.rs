@@ -56,10 +56,7 @@ fn code(text: &str, most: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    match text.is_empty() {
-        true => String::new(),
-        false => format!("{fence}{pad}{text}{pad}{fence}"),
-    }
+    if text.is_empty() { String::new() } else { format!("{fence}{pad}{text}{pad}{fence}") }
 }
 
 fn name(task: &TaskRef) -> String {

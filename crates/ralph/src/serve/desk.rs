@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use ralph_core::agent::Interrupt;
-use ralph_core::model::RunId;
+use ralph_core::model::{RunId, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 
@@ -222,8 +222,10 @@ fn memory(workspace: &Workspace) -> Result<serde_json::Value, CommandError> {
 /// A run as the page lists it.
 #[derive(Serialize)]
 struct RunRow {
-    #[serde(flatten)]
-    time: RunTime,
+    id: RunId,
+    active: bool,
+    started_at: Timestamp,
+    duration_ms: u64,
     outcome: String,
     class: &'static str,
     done: String,
@@ -232,14 +234,6 @@ struct RunRow {
     attempts: u64,
     cost: String,
     agents: String,
-}
-
-#[derive(Serialize)]
-struct RunTime {
-    id: RunId,
-    active: bool,
-    started_at: ralph_core::model::Timestamp,
-    duration_ms: u64,
 }
 
 impl From<&RunLine> for RunRow {
@@ -251,12 +245,10 @@ impl From<&RunLine> for RunRow {
             _ => "weak",
         };
         Self {
-            time: RunTime {
-                id: of.run_id.clone(),
-                active: of.active,
-                started_at: of.started_at,
-                duration_ms: of.duration_ms,
-            },
+            id: of.run_id.clone(),
+            active: of.active,
+            started_at: of.started_at,
+            duration_ms: of.duration_ms,
             outcome: match of.outcome.as_str() {
                 "died" => "crashed".to_owned(),
                 word => shown(&word.replace('_', " "), 40),

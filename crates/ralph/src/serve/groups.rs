@@ -51,10 +51,7 @@ pub fn shown(text: &str, most: usize) -> String {
 pub fn shown_lines(text: &str, most_bytes: usize) -> String {
     let text = mask_secrets(&clean(text)).into_owned();
     let start = ralph_core::text::first_bytes(&text, most_bytes);
-    match start.len() < text.len() {
-        true => format!("{start}\n[…]"),
-        false => text,
-    }
+    if start.len() < text.len() { format!("{start}\n[…]") } else { text }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,7 +1,7 @@
 //! Which request gets what, and what has to be proved first: the name of the host always, then the cookie, but for the page itself and
 //! the exchange of the token, which hold no data.
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::access::Access;
 use super::connections::{Id, Next};
@@ -65,12 +65,9 @@ fn route(access: &Access, request: &Request) -> Result<Route, super::access::Ref
 }
 
 fn exchange(access: &Access, request: &Request) -> Result<Answer, super::access::Refusal> {
-    #[derive(Deserialize)]
-    struct Asked {
-        token: String,
-    }
-    let asked: Asked = serde_json::from_slice(&request.body).map_err(|_| (400, "there is no token"))?;
-    let (cookie, key) = access.exchange(&asked.token)?;
+    let asked: Option<Value> = serde_json::from_slice(&request.body).ok();
+    let token = asked.as_ref().and_then(|asked| asked["token"].as_str()).ok_or((400, "there is no token"))?;
+    let (cookie, key) = access.exchange(token)?;
     let body = serde_json::json!({ "key": key }).to_string();
     Ok(Answer::with(200, "application/json", &cookie, body.as_bytes()))
 }

@@ -131,8 +131,5 @@ fn written_command(command: &str) -> String {
 }
 
 fn written_message(message: &str) -> String {
-    match message.contains('\n') || commit(message).is_none() {
-        true => message.to_owned(),
-        false => as_code(message),
-    }
+    if message.contains('\n') || commit(message).is_none() { message.to_owned() } else { as_code(message) }
 }
