@@ -83,7 +83,6 @@ impl<'a> Line<'a> {
         self.start + self.raw.len()
     }
 
-    /// Columns of its indent.
     pub(crate) fn columns(&self) -> usize {
         indent(self.text).0
     }
@@ -257,7 +256,6 @@ impl Reader<'_> {
         self.at
     }
 
-    /// The lines of a block.
     fn block(&mut self, range: &Range<usize>) -> Range<usize> {
         let first = self.first(range.start);
         let end = range.end + self.offset;

@@ -239,7 +239,6 @@ fn build(rungs: &[Rung], task: &Weights, depth: usize) -> (Vec<State>, HashMap<u
     (states, places)
 }
 
-/// The state after one more failure.
 fn fail(state: &State, number: usize, rung: &Rung) -> Option<State> {
     let tried = (state.key >> (BITS * number)) & ((1 << BITS) - 1);
     let chances = rung.chances.get(usize::try_from(tried).ok()?)?;

@@ -125,7 +125,6 @@ fn of_similar(beliefs: &Beliefs, similar: &Neighbour) -> Weights {
     weights
 }
 
-/// The chances of a model's first attempt at each difficulty.
 fn first_chances(beliefs: &Beliefs, model: &str) -> Weights {
     match beliefs.models.get(model) {
         Some(belief) => belief.chances(),

@@ -75,7 +75,6 @@ fn collect(gate: &str, depth: u32, mut dirs: Vec<String>, found: &mut Vec<String
     }
 }
 
-/// The scripts among the arguments of an interpreter.
 fn scripts(name: &str, arguments: &[&str]) -> Vec<String> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let bare = if bare.is_empty() { name } else { bare };

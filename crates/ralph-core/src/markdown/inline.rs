@@ -113,7 +113,6 @@ pub(crate) fn checkbox(line: &str) -> Option<Checkbox<'_>> {
     })
 }
 
-/// The text without emphasis around the whole of it.
 pub(crate) fn without_emphasis(text: &str) -> &str {
     let mut text = text.trim();
     // Nothing is nested deeper than this by people.

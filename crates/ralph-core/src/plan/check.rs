@@ -247,7 +247,6 @@ fn without_connector(words: &str, is_followed: bool) -> (&str, bool) {
 enum Expected {
     Success,
     Failure,
-    /// It prints nothing.
     Nothing,
     /// It prints a number, or as many lines, that compares so.
     Number {

@@ -119,7 +119,6 @@ impl<'a> Outline<'a> {
         self.items.iter().any(|item| item.parent.is_none() && item.key.is_some_and(names_a_spec))
     }
 
-    /// The lines below an item.
     pub(super) fn lines_below(&self, item: &Item<'a>) -> Vec<Line<'a>> {
         item.below.iter().map(|at| self.file.lines[*at]).collect()
     }

@@ -62,7 +62,6 @@ pub fn active_runs(workspace: &Workspace, named: Option<&str>) -> Result<Vec<Run
     Err(if names.is_empty() { error } else { error.hint(format_args!("active runs: {}", names.join(", "))) })
 }
 
-/// Asks each active run, or the one that is named.
 pub fn ask_runs(
     workspace: &mut Workspace,
     named: Option<&str>,

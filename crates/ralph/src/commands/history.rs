@@ -80,7 +80,6 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     })
 }
 
-/// A row of the history, with its kind.
 fn row(kind: &str, record: &impl Serialize) -> Result<Value, CommandError> {
     let mut row = serde_json::to_value(record).map_err(CommandError::environment)?;
     if let Some(row) = row.as_object_mut() {

@@ -43,7 +43,6 @@ enum Unsaved {
     Remove,
 }
 
-/// One working tree.
 #[derive(Debug, Serialize)]
 struct Tree {
     path: String,

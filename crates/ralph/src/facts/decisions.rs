@@ -73,7 +73,6 @@ pub struct CostPoint {
     pub at: Timestamp,
     /// The task that became verified; none for the end of the last session, where that verified nothing.
     pub task: Option<String>,
-    /// How many were verified then.
     pub verified: u64,
     /// What had been spent until then, failures included.
     pub spent_usd: f64,

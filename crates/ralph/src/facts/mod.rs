@@ -181,7 +181,6 @@ impl StatusFacts {
 /// The runs at work, and the last one.
 #[derive(Debug)]
 pub struct RunsFacts {
-    /// The run that started last.
     pub run: Option<LastRun>,
     pub breaker: BreakerFacts,
     pub active: Vec<ActiveRun>,

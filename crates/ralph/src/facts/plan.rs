@@ -155,7 +155,6 @@ impl PlanFacts {
         self.tasks.iter().filter(is_stuck).filter(|task| !chains.contains_key(&task.id)).collect()
     }
 
-    /// Each child with its parent.
     pub fn parents(&self) -> HashMap<&TaskId, &TaskId> {
         self.nodes.iter().filter_map(|node| Some((&node.id, node.parent.as_ref()?))).collect()
     }

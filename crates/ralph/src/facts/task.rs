@@ -31,11 +31,8 @@ pub struct TaskFacts {
     pub next_command: Option<String>,
     pub parent: Option<Related>,
     pub subtasks: Vec<Related>,
-    /// What it depends on.
     pub dependencies: Vec<Related>,
-    /// What depends on it.
     pub dependents: Vec<Related>,
-    /// The attempt under way.
     pub under_way: Option<CurrentAttempt>,
     /// Every recorded attempt, oldest first.
     pub history: Vec<AttemptFacts>,

@@ -26,7 +26,6 @@ pub struct TaskChanges {
     pub task: TaskRef,
     /// Of all its attempts whose changes these are.
     pub files: Vec<String>,
-    /// Whether Ralph rolled the changes back.
     pub rolled_back: bool,
     /// Whether they are in a commit, or saved where Ralph rolled them back.
     pub in_git: bool,

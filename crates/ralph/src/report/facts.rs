@@ -99,7 +99,6 @@ pub struct Failure {
     pub why: Option<String>,
     pub tried: Option<String>,
     pub suggestion: Option<String>,
-    /// Whether the task is done now.
     pub is_done_now: bool,
 }
 

@@ -13,7 +13,6 @@ use crate::ui::format::counted;
 use crate::ui::style::Standing;
 use crate::ui::table::{self, cut};
 
-/// Boxes of one drawing.
 const BOXES: usize = 150;
 /// Boxes above each other, before another column begins.
 const ROWS: usize = 14;

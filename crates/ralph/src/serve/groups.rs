@@ -193,7 +193,6 @@ impl PlanList {
         Self { groups, left_out: rest.len() }
     }
 
-    /// The tasks that are listed.
     pub fn tasks<'p>(&self, plan: &'p PlanFacts) -> impl Iterator<Item = &'p TaskId> {
         let places = self.groups.iter().flat_map(|(_, listed)| listed);
         places.filter_map(|place| plan.tasks.get(*place)).map(|task| &task.id)

@@ -40,7 +40,6 @@ pub struct Now {
     pub more_needs: usize,
     pub notices: Vec<Notice>,
     pub workers: Vec<Worker>,
-    /// What a run waits for.
     pub waiting: Option<Wait>,
     pub cost: Option<String>,
     pub budgets: Vec<Bar>,

@@ -5,11 +5,9 @@ use serde_json::Value;
 
 use super::types::{Kind, SettingType, list, setting_types};
 
-/// What an agent may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentNetwork(pub Network);
 
-/// What a gate may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GateNetwork(pub Network);
 

@@ -229,7 +229,6 @@ impl App {
         }
     }
 
-    /// The facts of the selected task, once they are there.
     pub fn facts(&self) -> Option<&TaskFacts> {
         self.task.as_ref().filter(|task| Some(&task.task.id) == self.selected())
     }

@@ -102,7 +102,6 @@ impl Areas {
         self.place(pane).map(Place::inner).unwrap_or_default()
     }
 
-    /// How many rows of the plan are in view.
     pub fn plan_rows(&self) -> usize {
         let height = self.inner(Pane::Plan).height;
         usize::from(height - relations(height)).max(1)

@@ -36,7 +36,6 @@ impl Node {
     }
 }
 
-/// A row of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
     /// The phase of the task at this place begins.

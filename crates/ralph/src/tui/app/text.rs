@@ -24,7 +24,6 @@ pub struct Text {
     pub follows: bool,
 }
 
-/// What is searched, and what was found.
 #[derive(Debug, Default)]
 pub struct Search {
     pub text: String,
@@ -153,7 +152,6 @@ impl Text {
         self.lines.iter().map(|line| line.to_string() + "\n").collect()
     }
 
-    /// Whether this is the text that is wanted.
     pub fn is_of(&self, wanted: &TextKey) -> bool {
         self.key == *wanted
     }
