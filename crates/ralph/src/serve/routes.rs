@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::access::Access;
+use super::api::Api;
 use super::connections::{Id, Next};
-use super::desk::Desk;
 use super::http::{Answer, Method, Request};
 
 const PAGE: &str = include_str!("app/index.html");
@@ -21,11 +21,11 @@ const SCRIPT: &str = concat!(
 );
 const ICON: &str = include_str!("app/icon.svg");
 
-pub fn handle(access: &Access, desk: &Desk, id: Id, request: Request) -> Next {
+pub fn handle(access: &Access, api: &Api, id: Id, request: Request) -> Next {
     match route(access, &request) {
         Ok(Route::Answer(answer)) => Next::Answer(answer),
         Ok(Route::Stream) => Next::Stream,
-        Ok(Route::Desk) => match desk.take(id, request) {
+        Ok(Route::Api) => match api.take(id, request) {
             true => Next::Wait,
             false => Next::Answer(Answer::error(503, "too many requests are waiting; try again")),
         },
@@ -36,7 +36,7 @@ pub fn handle(access: &Access, desk: &Desk, id: Id, request: Request) -> Next {
 enum Route {
     Answer(Answer),
     Stream,
-    Desk,
+    Api,
 }
 
 fn route(access: &Access, request: &Request) -> Result<Route, super::access::Refusal> {
@@ -55,10 +55,10 @@ fn route(access: &Access, request: &Request) -> Result<Route, super::access::Ref
     }
     match (request.method, request.path.as_str()) {
         (Method::Get, "/api/events") => Ok(Route::Stream),
-        (Method::Get, path) if path.starts_with("/api/") || path == "/report" => Ok(Route::Desk),
+        (Method::Get, path) if path.starts_with("/api/") || path == "/report" => Ok(Route::Api),
         (Method::Post, "/api/action") => {
             access.check_change(request)?;
-            Ok(Route::Desk)
+            Ok(Route::Api)
         }
         _ => Err((404, "there is no such page")),
     }

@@ -15,7 +15,7 @@ use ralph_core::model::{RunId, TaskId, Timestamp};
 use serde::Serialize;
 
 use super::access::Changes;
-use super::connections::{Mailbox, Message};
+use super::connections::{Message, MessageSender};
 use super::now::Now;
 use super::task::keep_end;
 use crate::command_error::CommandError;
@@ -43,7 +43,7 @@ const EVENTS: u32 = 500;
 
 pub struct Watcher {
     pub root: PathBuf,
-    pub mailbox: Mailbox,
+    pub messages: MessageSender,
     /// How many pages are open.
     pub pages: Arc<AtomicUsize>,
     pub interrupt: Interrupt,
@@ -170,11 +170,11 @@ impl Watcher {
     fn event(&self, kind: &str, value: &impl Serialize, name: Option<&str>) {
         let Ok(json) = serde_json::to_string(value) else { return };
         let frame = format!("event: {kind}\ndata: {json}\n\n").into_bytes().into();
-        self.mailbox.send(Message::Event { name: name.map(str::to_owned), frame });
+        self.messages.send(Message::Event { name: name.map(str::to_owned), frame });
     }
 
     fn over(&self, name: &str) {
-        self.mailbox.send(Message::Over { name: name.to_owned() });
+        self.messages.send(Message::Over { name: name.to_owned() });
     }
 
     fn tell_now(&self, watched: &mut Watched) -> Result<(), CommandError> {
