@@ -15,14 +15,14 @@ use super::ansi;
 use super::dialog::{Dialog, Question};
 use super::layout::{Areas, Pane};
 use super::outline::{Node, Outline, Row};
-use super::view::{Ask, Head, Memory, Tab, TextKey, Told, Wanted, Which};
+use super::view::{Head, Memory, Reply, Request, Tab, TextKey, Wanted, Which};
 use crate::facts::{AttemptFacts, CurrentAttempt, TaskFacts};
 pub use text::{Search, Text};
 
 /// What the program is to do for the screen.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
-    Ask(Ask),
+    Request(Request),
     /// Opens a task in the person's editor.
     Edit(Box<Task>),
     Copy(String),
@@ -38,7 +38,7 @@ pub enum Event {
     Mouse(MouseEvent),
     Paste(String),
     Resize(Size),
-    Told(Told),
+    Reply(Reply),
     /// A second has passed.
     Tick(Timestamp),
     /// What the editor made of a task; none where nothing was changed.
@@ -131,7 +131,7 @@ impl App {
         let wanted = self.wants();
         if wanted != self.wanted {
             self.wanted = wanted.clone();
-            effects.push(Effect::Ask(Ask::Show(Box::new(wanted))));
+            effects.push(Effect::Request(Request::Show(Box::new(wanted))));
         }
         effects
     }
@@ -144,7 +144,7 @@ impl App {
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Resize(size) => self.size = size,
             Event::Tick(now) => self.now = now,
-            Event::Told(told) => return self.take(told),
+            Event::Reply(told) => return self.take(told),
             Event::Edited(task, Ok(Some(edit))) => self.ask(Question::edit(self.name_of(&task), task, edit)),
             Event::Edited(_, Ok(None)) => self.say("nothing was changed"),
             Event::Edited(_, Err(why)) => self.fail(why),
@@ -165,33 +165,33 @@ impl App {
         self.dialog = Some(Dialog::new(question));
     }
 
-    fn take(&mut self, told: Told) -> Vec<Effect> {
+    fn take(&mut self, told: Reply) -> Vec<Effect> {
         self.ready = true;
         match told {
-            Told::Outline(outline) => {
+            Reply::Outline(outline) => {
                 let selected = self.selected().cloned();
                 self.outline = outline;
                 self.set_rows(selected.as_ref());
             }
-            Told::Rows(rows) => self.plan = rows,
-            Told::Head(head) => self.head = *head,
-            Told::Task(task) => self.task = task.map(|task| *task),
-            Told::Memory(memory) => self.memory = memory,
+            Reply::Rows(rows) => self.plan = rows,
+            Reply::Head(head) => self.head = *head,
+            Reply::Task(task) => self.task = task.map(|task| *task),
+            Reply::Memory(memory) => self.memory = memory,
             // Also what comes late to the text that is still there: its reader may be asked for it again.
-            Told::Text { key, lines, how } if key == self.wanted.text || key == self.text.key => {
+            Reply::Text { key, lines, how } if key == self.wanted.text || key == self.text.key => {
                 self.text.take(key, &lines, how)
             }
             // Of something that was left since.
-            Told::Text { .. } => {}
-            Told::Found(found) => {
+            Reply::Text { .. } => {}
+            Reply::Found(found) => {
                 self.search.found = found;
                 self.find(true, true);
             }
-            Told::LastAction(Some((id, what))) => self.ask(Question::undo(id, &what)),
-            Told::LastAction(None) => self.say("nothing to undo"),
-            Told::Whole(task) => return vec![Effect::Edit(task)],
-            Told::Receipt(text) => self.say(text),
-            Told::Failed(why) => self.fail(why),
+            Reply::LastAction(Some((id, what))) => self.ask(Question::undo(id, &what)),
+            Reply::LastAction(None) => self.say("nothing to undo"),
+            Reply::Whole(task) => return vec![Effect::Edit(task)],
+            Reply::Receipt(text) => self.say(text),
+            Reply::Failed(why) => self.fail(why),
         }
         Vec::new()
     }

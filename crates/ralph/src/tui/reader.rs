@@ -10,8 +10,8 @@ use ralph_core::store::{PlanRow, Purpose, RunRequest, RunRow};
 
 use super::outline::Outline;
 use super::texts::Texts;
-use super::view::{Action, Ask, Head, Memory, RunHead, RunState, Told, Wanted, Which};
-use crate::actions::{self, Ask as AskRun};
+use super::view::{Action, Head, Memory, Reply, Request, RunHead, RunState, Wanted, Which};
+use crate::actions::{self, Ask};
 use crate::command_error::CommandError;
 use crate::commands::limits;
 use crate::commands::run::Crew;
@@ -43,7 +43,7 @@ pub struct Reader<'t> {
     rows: Vec<PlanRow>,
     memory: Option<Memory>,
     texts: Texts,
-    tell: Box<dyn FnMut(Told) + 't>,
+    tell: Box<dyn FnMut(Reply) + 't>,
 }
 
 impl<'t> Reader<'t> {
@@ -51,7 +51,7 @@ impl<'t> Reader<'t> {
         workspace: Workspace,
         settings: Settings,
         run: Option<RunId>,
-        tell: impl FnMut(Told) + 't,
+        tell: impl FnMut(Reply) + 't,
     ) -> Self {
         Self {
             workspace,
@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Works until nobody asks any more.
-    pub fn work(mut self, asked: &Receiver<Ask>) {
+    pub fn work(mut self, asked: &Receiver<Request>) {
         loop {
             match asked.recv_timeout(LOOK) {
                 Ok(ask) => {
@@ -86,31 +86,33 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes what the screen asks; what is in view is read by [`Reader::look`].
-    pub fn answer(&mut self, ask: Ask) {
+    pub fn answer(&mut self, ask: Request) {
         let told = match ask {
-            Ask::Show(wanted) => {
+            Request::Show(wanted) => {
                 if self.wanted != *wanted {
                     (self.wanted, self.moved) = (*wanted, true);
                 }
                 return;
             }
-            Ask::Do(action) => {
+            Request::Do(action) => {
                 self.version = None;
-                self.act(action).map(Told::Receipt)
+                self.act(action).map(Reply::Receipt)
             }
-            Ask::LastAction => {
+            Request::LastAction => {
                 self.workspace.store.plan_actions(1).map_err(CommandError::from).map(|actions| {
                     let last = actions.first();
-                    Told::LastAction(last.map(|action| (action.id, actions::describe_action(action))))
+                    Reply::LastAction(last.map(|action| (action.id, actions::describe_action(action))))
                 })
             }
-            Ask::Find(text) => {
+            Request::Find(text) => {
                 let found = self.workspace.store.tasks_with(&text, FOUND);
-                found.map(Told::Found).map_err(CommandError::from)
+                found.map(Reply::Found).map_err(CommandError::from)
             }
-            Ask::Whole(task) => self.workspace.task(task.as_str()).map(|task| Told::Whole(Box::new(task))),
+            Request::Whole(task) => {
+                self.workspace.task(task.as_str()).map(|task| Reply::Whole(Box::new(task)))
+            }
         };
-        (self.tell)(told.unwrap_or_else(|error| Told::Failed(sentence(&error))));
+        (self.tell)(told.unwrap_or_else(|error| Reply::Failed(sentence(&error))));
     }
 
     /// Tells what has changed since the last time.
@@ -118,7 +120,7 @@ impl<'t> Reader<'t> {
         if let Err(error) = self.read() {
             // What could not be read now is read the next time.
             self.version = None;
-            (self.tell)(Told::Failed(sentence(&error)));
+            (self.tell)(Reply::Failed(sentence(&error)));
         }
     }
 
@@ -137,7 +139,7 @@ impl<'t> Reader<'t> {
         if changed || self.pulse.elapsed() >= PULSE {
             self.pulse = Instant::now();
             let head = self.head()?;
-            (self.tell)(Told::Head(Box::new(head)));
+            (self.tell)(Reply::Head(Box::new(head)));
         }
         self.texts.read(
             &self.workspace,
@@ -162,7 +164,7 @@ impl<'t> Reader<'t> {
         }
         let outline = Outline::new(nodes);
         if self.outline.as_ref() != Some(&outline) {
-            (self.tell)(Told::Outline(outline.clone()));
+            (self.tell)(Reply::Outline(outline.clone()));
             self.outline = Some(outline);
         }
         Ok(())
@@ -175,7 +177,7 @@ impl<'t> Reader<'t> {
             row.status = ralph_core::model::Status::Pending;
         }
         if self.rows != rows {
-            (self.tell)(Told::Rows(rows.iter().map(|row| (row.id.clone(), row.clone())).collect()));
+            (self.tell)(Reply::Rows(rows.iter().map(|row| (row.id.clone(), row.clone())).collect()));
             self.rows = rows;
         }
         Ok(())
@@ -183,7 +185,7 @@ impl<'t> Reader<'t> {
 
     fn read_task(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.wanted.task else {
-            (self.tell)(Told::Task(None));
+            (self.tell)(Reply::Task(None));
             return self.read_memory(None);
         };
         let facts = match TaskFacts::read(&self.workspace, &self.settings, id.as_str()) {
@@ -191,7 +193,7 @@ impl<'t> Reader<'t> {
             facts => Some(Box::new(facts?)),
         };
         self.read_memory(facts.as_deref())?;
-        (self.tell)(Told::Task(facts));
+        (self.tell)(Reply::Task(facts));
         Ok(())
     }
 
@@ -222,7 +224,7 @@ impl<'t> Reader<'t> {
         };
         let memory = Memory { of_prompt, learnings };
         if self.memory.as_ref() != Some(&memory) {
-            (self.tell)(Told::Memory(memory.clone()));
+            (self.tell)(Reply::Memory(memory.clone()));
             self.memory = Some(memory);
         }
         Ok(())
@@ -302,7 +304,7 @@ impl<'t> Reader<'t> {
             Action::Pause => {
                 let runs = actions::active_runs(workspace, run)?;
                 let is_paused = runs.iter().any(|run| run.request == Some(RunRequest::Pause));
-                let ask = if is_paused { AskRun::Resume } else { AskRun::Pause };
+                let ask = if is_paused { Ask::Resume } else { Ask::Pause };
                 actions::receipt_of(&actions::ask_runs(workspace, run, ask)?)
             }
             Action::GoAhead(task) => actions::go_ahead(workspace, task.as_str())?,

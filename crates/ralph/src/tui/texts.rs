@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ralph_core::model::{Outcome, RunId, Status, Task};
 use ralph_core::store::StoredEvent;
 
-use super::view::{Append, Tab, TextKey, Told, Which};
+use super::view::{Append, Reply, Tab, TextKey, Which};
 use crate::command_error::CommandError;
 use crate::commands::context::{Preview, explained};
 use crate::commands::diff;
@@ -28,7 +28,7 @@ const PORTION: u32 = 200;
 /// Lines are as long as they are: the screen breaks them.
 const UNBROKEN: usize = usize::MAX / 4;
 
-type Tell<'t> = dyn FnMut(Told) + 't;
+type Tell<'t> = dyn FnMut(Reply) + 't;
 
 #[derive(Default)]
 pub struct Texts {
@@ -212,7 +212,7 @@ impl Texts {
     }
 }
 
-fn text_of(key: &TextKey, text: &str, how: Append) -> Told {
+fn text_of(key: &TextKey, text: &str, how: Append) -> Reply {
     let more = text.lines().count().saturating_sub(MOST_LINES);
     let skipped = if how == Append::After { more } else { 0 };
     let mut lines: Vec<String> = text.lines().skip(skipped).take(MOST_LINES).map(str::to_owned).collect();
@@ -220,7 +220,7 @@ fn text_of(key: &TextKey, text: &str, how: Append) -> Told {
         lines.pop();
         lines.push(paint(DIM, format_args!("… {} more", format::counted(more as u64 + 1, "line"))));
     }
-    Told::Text { key: key.clone(), lines, how }
+    Reply::Text { key: key.clone(), lines, how }
 }
 
 fn find(workspace: &Workspace, task: &Task, which: Which) -> Result<Option<LoggedAttempt>, CommandError> {

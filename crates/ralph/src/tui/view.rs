@@ -82,7 +82,7 @@ pub enum Action {
 
 /// What the screen asks of the reader.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ask {
+pub enum Request {
     Show(Box<Wanted>),
     Do(Action),
     /// What `z` would take back.
@@ -94,7 +94,7 @@ pub enum Ask {
 
 /// What the reader tells the screen.
 #[derive(Debug)]
-pub enum Told {
+pub enum Reply {
     Outline(Outline),
     Rows(HashMap<TaskId, PlanRow>),
     Head(Box<Head>),

@@ -9,7 +9,7 @@ use crate::tui::ansi;
 use crate::tui::dialog::{Done, Question};
 use crate::tui::keys::{Command, command};
 use crate::tui::layout::Pane;
-use crate::tui::view::{Ask, Tab};
+use crate::tui::view::{Request, Tab};
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -41,7 +41,7 @@ impl App {
             Done::Search(text) => self.start_search(text),
             Done::Do(action) => {
                 self.say("…");
-                vec![Effect::Ask(Ask::Do(action))]
+                vec![Effect::Request(Request::Do(action))]
             }
         }
     }
@@ -111,9 +111,9 @@ impl App {
                 None => self.fail("no run is under way; start one: ralph run"),
             },
             (C::Add, _) => self.ask(Question::add()),
-            (C::Undo, _) => return vec![Effect::Ask(Ask::LastAction)],
+            (C::Undo, _) => return vec![Effect::Request(Request::LastAction)],
             (_, None) => self.fail("no task is selected"),
-            (C::Edit, Some(task)) => return vec![Effect::Ask(Ask::Whole(task))],
+            (C::Edit, Some(task)) => return vec![Effect::Request(Request::Whole(task))],
             (_, Some(task)) => self.ask_about(command, task),
         }
         Vec::new()

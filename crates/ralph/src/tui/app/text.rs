@@ -10,7 +10,7 @@ use crate::tui::ansi;
 use crate::tui::layout::Pane;
 use crate::tui::outline::Row;
 use crate::tui::texts::MOST_LINES;
-use crate::tui::view::{Append, Ask, Tab, TextKey};
+use crate::tui::view::{Append, Request, Tab, TextKey};
 
 /// The text of the details, broken into lines of the screen.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl App {
                 self.find(true, true);
                 Vec::new()
             }
-            _ => vec![Effect::Ask(Ask::Find(self.search.text.clone()))],
+            _ => vec![Effect::Request(Request::Find(self.search.text.clone()))],
         }
     }
 
