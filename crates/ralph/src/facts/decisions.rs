@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
+use ralph_core::agent::Agent;
 use ralph_core::model::{RunId, Sums, TaskId, Timestamp};
 use ralph_core::replay::{Options, Report, Row, replay};
 use ralph_core::store::{LAST_ATTEMPT, ModelAttempt, ModelSpend, Store, StoreError, VerifiedPoint};
 use serde::Serialize;
+
+use crate::settings::Settings;
 
 /// Points of a line; of more, as many are left out evenly.
 const POINTS: usize = 120;
@@ -146,6 +149,17 @@ pub struct History<'a> {
     pub strategy: &'a str,
     /// What a done task is worth: `[run] value_usd`.
     pub value_usd: f64,
+}
+
+impl<'a> History<'a> {
+    pub fn of(settings: &'a Settings, agent: &'a Agent) -> Self {
+        Self {
+            agent: agent.name(),
+            ladder: agent.ladder(),
+            strategy: settings.run.strategy.as_str(),
+            value_usd: *settings.run.value_usd,
+        }
+    }
 }
 
 impl DecisionFacts {

@@ -35,6 +35,17 @@ pub struct TaskChanges {
     pub is_cut: bool,
 }
 
+impl TaskChanges {
+    /// Where the changes are, unless they are in a commit.
+    pub fn state(&self) -> &'static str {
+        match (self.rolled_back, self.in_git) {
+            (true, _) => ", rolled back",
+            (false, true) => "",
+            (false, false) => ", not committed",
+        }
+    }
+}
+
 /// The changes of a run's tasks, those first that are not done. What git cannot show is left out: the report is about more.
 pub fn changes(root: &Path, run: &RunFacts, attempts: &[Attempt], interrupt: &Interrupt) -> Vec<TaskChanges> {
     let mut by_task: HashMap<&TaskId, Vec<Attempt>> = HashMap::new();
