@@ -1,7 +1,8 @@
 //! Which files a gate executes: what stands where a command does, and the scripts that it gives to an interpreter. Files that a
 //! command only reads are not among them: most tasks must edit what their gate looks at.
 
-use super::script::{commands, unquoted, unwrapped, up_to_parenthesis};
+use super::script::unwrapped;
+use super::tokens::{commands, unquoted, up_to_parenthesis};
 
 /// Interpreters of scripts: their options that take a value, and those after which no script follows.
 const INTERPRETERS: [(&str, &[&str], &[&str]); 12] = [
