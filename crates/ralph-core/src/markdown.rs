@@ -17,7 +17,7 @@ use crate::text::Pattern;
 
 pub(crate) use inline::{
     Checkbox, as_code, atx_heading, bullet, bulleted, checkbox, code_only, indent, is_rule, leading_code,
-    list_item, longest_backticks, numbered, spans, without_comments, without_emphasis,
+    list_item, numbered, spans, without_comments, without_emphasis,
 };
 pub(crate) use splice::{Insertion, Spacing, commonest_line_end};
 

@@ -192,7 +192,7 @@ fn backticks(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// How many backticks a text has side by side at most.
-pub(crate) fn longest_backticks(text: &str) -> usize {
+fn longest_backticks(text: &str) -> usize {
     backticks(text).map(|run| run.len()).max().unwrap_or(0)
 }
 
