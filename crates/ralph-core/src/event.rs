@@ -293,7 +293,6 @@ pub enum EventKind {
         /// Why, where that one cannot work now.
         #[serde(default)]
         reason: Option<String>,
-        /// Until when it is limited, where it is.
         #[serde(default)]
         limited_until: Option<Timestamp>,
     },

@@ -5,6 +5,7 @@ mod executed;
 mod protect;
 mod protected_files;
 mod script;
+mod tokens;
 mod weakened;
 
 use std::collections::{BTreeSet, HashMap};

@@ -170,7 +170,6 @@ fn boot_id() -> String {
     id.trim().to_owned()
 }
 
-/// The letter of a process's state.
 #[cfg(target_os = "linux")]
 pub(crate) fn process_state(pid: u32) -> Option<String> {
     ProcessStat::read(pid).map(|stat| stat.state)

@@ -17,7 +17,7 @@ use crate::text::Pattern;
 
 pub(crate) use inline::{
     Checkbox, as_code, atx_heading, bullet, bulleted, checkbox, code_only, indent, is_rule, leading_code,
-    list_item, longest_backticks, numbered, spans, without_comments, without_emphasis,
+    list_item, numbered, spans, without_comments, without_emphasis,
 };
 pub(crate) use splice::{Insertion, Spacing, commonest_line_end};
 
@@ -83,7 +83,6 @@ impl<'a> Line<'a> {
         self.start + self.raw.len()
     }
 
-    /// Columns of its indent.
     pub(crate) fn columns(&self) -> usize {
         indent(self.text).0
     }
@@ -257,7 +256,6 @@ impl Reader<'_> {
         self.at
     }
 
-    /// The lines of a block.
     fn block(&mut self, range: &Range<usize>) -> Range<usize> {
         let first = self.first(range.start);
         let end = range.end + self.offset;

@@ -86,10 +86,7 @@ pub fn hold_notes() {
 /// The notes since the last time. They are printed again where `hold` is false.
 pub fn held_notes(hold: bool) -> Vec<String> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    match hold {
-        true => held.as_mut().map(std::mem::take).unwrap_or_default(),
-        false => held.take().unwrap_or_default(),
-    }
+    if hold { held.as_mut().map(std::mem::take).unwrap_or_default() } else { held.take().unwrap_or_default() }
 }
 
 /// Prints a line for people on standard error.

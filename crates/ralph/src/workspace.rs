@@ -236,11 +236,6 @@ impl Workspace {
         Ok(self.store.open_runs()?.iter().any(is_active))
     }
 
-    /// The tasks whose attempt a crash of Ralph cut short. The database has them as running until the next run finds out.
-    pub fn interrupted_tasks(&self) -> Result<HashMap<TaskId, Timestamp>, StoreError> {
-        interrupted_tasks(&self.store)
-    }
-
     /// What people told a task's attempts, or those of all tasks, oldest first. Notes that only an attempt had which a crash of
     /// Ralph cut short wait for the next one.
     pub fn notes(&self, task: Option<&TaskId>) -> Result<Vec<Note>, StoreError> {
@@ -278,7 +273,7 @@ impl Workspace {
     /// Tasks that a crash interrupted are pending for people, as the next run makes them.
     fn correct_interrupted(&self, tasks: &mut [Task]) -> Result<(), CommandError> {
         if tasks.iter().any(|task| task.status == Status::InProgress) {
-            let interrupted = self.interrupted_tasks()?;
+            let interrupted = interrupted_tasks(&self.store)?;
             for task in tasks.iter_mut().filter(|task| interrupted.contains_key(&task.id)) {
                 task.status = Status::Pending;
             }
@@ -291,7 +286,9 @@ impl Workspace {
     }
 }
 
-fn interrupted_tasks(store: &Store) -> Result<HashMap<TaskId, Timestamp>, StoreError> {
+/// The tasks whose attempt a crash of Ralph cut short, and when it was last known to run. The database has them as running until
+/// the next run finds out.
+pub fn interrupted_tasks(store: &Store) -> Result<HashMap<TaskId, Timestamp>, StoreError> {
     let dead = dead_claims(store)?.into_iter();
     Ok(dead.map(|claim| (claim.task_id, claim.heartbeat_at)).collect())
 }

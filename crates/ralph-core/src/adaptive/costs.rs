@@ -28,7 +28,6 @@ pub(super) struct Cost {
     pub(super) hoped: f64,
 }
 
-/// Expected cost of the next attempt of a rung on a task.
 pub(super) fn expected(beliefs: &Beliefs, ladder: &[String], rung: usize, view: &TaskView) -> Cost {
     let Some(model) = ladder.get(rung) else { return Cost::default() };
     if beliefs.models.get(model).is_some_and(is_free) {

@@ -90,7 +90,7 @@ pub struct Beliefs {
 
 impl ModelBelief {
     /// What is believed of a model never seen, on this rung.
-    fn stranger(rung: usize) -> Self {
+    fn unseen(rung: usize) -> Self {
         let ability = tuning::ABILITY + tuning::ABILITY_STEP * task::count(rung.min(8));
         Self { ability, variance: tuning::ABILITY_VARIANCE, ..Self::default() }
     }
@@ -131,7 +131,7 @@ impl Default for Beliefs {
 impl Beliefs {
     /// Tells what models cost relative to each other, in a unit that all of them share; nothing for a free one.
     pub fn set_prices<'p>(&mut self, ladder: &[String], prices: impl IntoIterator<Item = (&'p str, f64)>) {
-        self.meet(ladder);
+        self.add_models(ladder);
         for (model, price) in prices {
             if let Some(belief) = self.models.get_mut(model) {
                 belief.price = (price.is_finite() && price >= 0.0).then_some(price);
@@ -140,9 +140,9 @@ impl Beliefs {
     }
 
     /// Makes sure that every model of a ladder is known: higher rungs are thought to be abler until seen.
-    pub fn meet(&mut self, ladder: &[String]) {
+    pub fn add_models(&mut self, ladder: &[String]) {
         for (rung, name) in ladder.iter().enumerate() {
-            self.models.entry(name.clone()).or_insert_with(|| ModelBelief::stranger(rung));
+            self.models.entry(name.clone()).or_insert_with(|| ModelBelief::unseen(rung));
         }
     }
 

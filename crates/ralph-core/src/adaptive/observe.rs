@@ -23,8 +23,8 @@ pub struct Seen<'a> {
 /// limits, crashes of the machine) are not for here.
 pub fn observe(beliefs: &mut Beliefs, ladder: &[String], view: &TaskView, seen: &Seen<'_>) {
     let Seen { model, success, .. } = *seen;
-    beliefs.meet(ladder);
-    beliefs.models.entry(model.to_owned()).or_insert_with(|| ModelBelief::stranger(0));
+    beliefs.add_models(ladder);
+    beliefs.models.entry(model.to_owned()).or_insert_with(|| ModelBelief::unseen(0));
     let before = task::posterior(beliefs, view);
     let (earlier, same_again) = view.failed(model);
     let Some(belief) = beliefs.models.get(model) else { return };

@@ -79,7 +79,7 @@ proptest! {
         let ladder = ladder(3);
         let before = learned(&history, &ladder);
         let mut before = before;
-        before.meet(&ladder);
+        before.add_models(&ladder);
         let mut after = before.clone();
         let view = TaskView { difficulty: BUCKETS[bucket], ..fresh(1) };
         saw(&mut after, &ladder, &view, &ladder[model], true, None);
@@ -106,7 +106,7 @@ proptest! {
     ) {
         let ladder = ladder(3);
         let mut beliefs = learned(&history, &ladder);
-        beliefs.meet(&ladder);
+        beliefs.add_models(&ladder);
         // As much is known of the one as of the other.
         saw(&mut beliefs, &ladder, &fresh(1), "m0", true, Some(1.0));
         let better = beliefs.models["m0"].clone();

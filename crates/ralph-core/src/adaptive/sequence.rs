@@ -89,8 +89,8 @@ fn choices(
     let attempts = view.attempts_left.min(MOST_ATTEMPTS);
     let mut all: Vec<Choice> = Vec::new();
     for (place, name) in ladder.iter().enumerate() {
-        let stranger = ModelBelief::stranger(place);
-        let belief = beliefs.models.get(name).unwrap_or(&stranger);
+        let unseen = ModelBelief::unseen(place);
+        let belief = beliefs.models.get(name).unwrap_or(&unseen);
         if view.repeats(name) {
             continue;
         }
@@ -239,7 +239,6 @@ fn build(rungs: &[Rung], task: &Weights, depth: usize) -> (Vec<State>, HashMap<u
     (states, places)
 }
 
-/// The state after one more failure.
 fn fail(state: &State, number: usize, rung: &Rung) -> Option<State> {
     let tried = (state.key >> (BITS * number)) & ((1 << BITS) - 1);
     let chances = rung.chances.get(usize::try_from(tried).ok()?)?;
@@ -303,8 +302,8 @@ pub fn expectations(beliefs: &Beliefs, ladder: &[String]) -> Vec<Expectation> {
     let view = TaskView::default();
     let prior = task::prior(beliefs, &view);
     let of = |(rung, model): (usize, &String)| {
-        let stranger = ModelBelief::stranger(rung);
-        let belief = beliefs.models.get(model).unwrap_or(&stranger);
+        let unseen = ModelBelief::unseen(rung);
+        let belief = beliefs.models.get(model).unwrap_or(&unseen);
         let chances = AttemptChances::new(beliefs, belief, &prior, false);
         Expectation {
             model: model.clone(),

@@ -125,11 +125,10 @@ fn of_similar(beliefs: &Beliefs, similar: &Neighbour) -> Weights {
     weights
 }
 
-/// The chances of a model's first attempt at each difficulty.
 fn first_chances(beliefs: &Beliefs, model: &str) -> Weights {
     match beliefs.models.get(model) {
         Some(belief) => belief.chances(),
-        None => ModelBelief::stranger(0).chances(),
+        None => ModelBelief::unseen(0).chances(),
     }
 }
 
@@ -189,7 +188,7 @@ impl AttemptChances {
         }
         let usual = dot(prior, &self.first);
         if all > 0.0 && usual > 0.0 {
-            let now = (KIN_TASKS * usual + done) / (KIN_TASKS + all);
+            let now = (GENERAL_WEIGHT * usual + done) / (GENERAL_WEIGHT + all);
             self.first = self.first.map(|chance| (chance * now / usual).clamp(0.0, 1.0));
         }
         self
@@ -204,8 +203,8 @@ impl AttemptChances {
     }
 }
 
-/// Similar tasks that what is known of a model in general weighs as much as.
-const KIN_TASKS: f64 = 1.0;
+/// How many similar tasks a model's record on all tasks weighs as much as.
+const GENERAL_WEIGHT: f64 = 1.0;
 
 /// Further retries of one model are as hopeless as these.
 const MOST_TIMES: u32 = 16;

@@ -23,7 +23,6 @@ pub(super) fn short(text: &str, max_chars: usize) -> String {
     one_line(head(text, 8 * max_chars), max_chars)
 }
 
-/// The first line of a text that is not blank, for a display.
 pub(super) fn first_line(text: &str) -> Option<String> {
     let line = text.lines().find(|line| !line.trim().is_empty())?;
     Some(short(line, SHOWN)).filter(|line| !line.is_empty())

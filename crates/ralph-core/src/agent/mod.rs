@@ -175,7 +175,6 @@ struct Program {
     /// The variables it needs beside the ones every child gets.
     environment: fn(&Setup, &LaunchRequest<'_>) -> Vec<(&'static str, &'static str)>,
     prompt: fn(&str, &str) -> String,
-    /// The signal that asks it to end.
     first_signal: EndSignal,
     /// The reader of its stream; whether it is that of a command that prints such a stream under this name.
     parser: fn(&str, bool) -> Box<dyn StreamParser>,

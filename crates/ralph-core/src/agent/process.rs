@@ -77,7 +77,6 @@ pub trait Watch {
     fn concluded(&self) -> bool {
         false
     }
-    /// The signal that asks the process to end.
     fn first_signal(&self) -> EndSignal {
         EndSignal::Terminate
     }

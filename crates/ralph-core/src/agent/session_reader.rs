@@ -22,7 +22,6 @@ pub struct SessionReader {
     budget_usd: Option<f64>,
 }
 
-/// A session that is over.
 pub struct ReadSession {
     pub exit: Exit,
     pub stop: Stop,

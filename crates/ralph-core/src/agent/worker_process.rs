@@ -66,7 +66,6 @@ impl WorkerProcess {
         }
     }
 
-    /// Takes note of its end, if it has ended.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.process.child().try_wait(), Ok(None))
     }

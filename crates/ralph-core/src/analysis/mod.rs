@@ -122,7 +122,7 @@ impl fmt::Display for Analysis {
 }
 
 /// What the failures, newest first, have in common, and a suggestion that follows from it.
-pub fn analyse(facts: &[Fact], around: &Surroundings) -> Analysis {
+pub fn analyze(facts: &[Fact], around: &Surroundings) -> Analysis {
     let failures = Failures::new(facts, around);
     Analysis {
         failures: facts.len(),

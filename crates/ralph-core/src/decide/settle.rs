@@ -403,10 +403,7 @@ mod tests {
                 let outcome =
                     [Outcome::Done, Outcome::Failed, Outcome::NoSigil, Outcome::Error][kind as usize];
                 let counted = counted || outcome != Outcome::Error;
-                let verdict = match counted {
-                    true => verdict(outcome),
-                    false => error(ErrorType::Overloaded),
-                };
+                let verdict = if counted { verdict(outcome) } else { error(ErrorType::Overloaded) };
                 let after = after(&metrics, &verdict, &policy);
                 prop_assert_eq!(after.counted, counted);
                 if counted {

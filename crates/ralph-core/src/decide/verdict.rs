@@ -1,5 +1,7 @@
 //! How an attempt ended: from the session, its signals and the gate. The agent's prose decides nothing.
 
+use std::time::Duration;
+
 use crate::agent::{Ending, Fault, Stop};
 use crate::diagnose::reports_error;
 use crate::evidence::{CommitFailure, Evidence, GateResult, LandingFailure, ReviewResult, Session, Verdict};
@@ -8,7 +10,6 @@ use crate::sandbox::denials_told;
 use crate::signals::{Completion, Promise};
 use crate::store::ConflictKind;
 use crate::text::{duration, few, mask_secrets, one_line};
-
 /// How much of the last line of an agent that reports failure without a reason is shown.
 const LAST_LINE_CHARS: usize = 200;
 /// How much of the error of an agent that crashed is shown before what its gate said.
@@ -16,7 +17,6 @@ const ENDING_CHARS: usize = 280;
 const REJECTION_CHARS: usize = 400;
 /// Protected files that a message names.
 const NAMED: usize = 5;
-
 /// How many tests that fail now and did not before are named.
 const NAMED_TESTS: usize = 3;
 /// How much of a reason for changing nothing is shown.
@@ -64,14 +64,8 @@ pub fn only_signal_missing(evidence: &Evidence) -> bool {
 pub fn verdict(evidence: &Evidence) -> Verdict {
     let verdict = match evidence.session.stop {
         Stop::Interrupted => error(ErrorType::Interrupted, "interrupted"),
-        Stop::WallTimeout(limit) => service_trouble(evidence).unwrap_or_else(|| {
-            let message = format!("timed out after {}", duration(limit));
-            error(ErrorType::Timeout, &message)
-        }),
-        Stop::IdleTimeout(limit) => service_trouble(evidence).unwrap_or_else(|| {
-            let message = format!("timed out after {} without output", duration(limit));
-            error(ErrorType::IdleTimeout, &message)
-        }),
+        Stop::WallTimeout(limit) => late(evidence, ErrorType::Timeout, limit, ""),
+        Stop::IdleTimeout(limit) => late(evidence, ErrorType::IdleTimeout, limit, " without output"),
         Stop::Budget => error(ErrorType::Interrupted, "stopped: the cost limit is reached"),
         Stop::UserNote => error(ErrorType::Interrupted, "ended by the user, to retry with a note"),
         Stop::OverLimit(excess) => error(ErrorType::Crash, &format!("stopped: the agent had {excess}")),
@@ -96,9 +90,7 @@ fn with_refusals(verdict: Verdict, evidence: &Evidence) -> Verdict {
     }
     let refused = format!("the sandbox refused {}", denials_told(&evidence.denied));
     if evidence.denied_before || verdict.abort {
-        let message =
-            verdict.message.map_or_else(|| refused.clone(), |message| format!("{message}; {refused}"));
-        return Verdict { message: Some(message), ..verdict };
+        return Verdict { message: joined(verdict.message, refused), ..verdict };
     }
     error(ErrorType::SandboxDenied, &refused)
 }
@@ -115,34 +107,35 @@ fn with_green_gate(verdict: Verdict, evidence: &Evidence) -> Verdict {
 }
 
 /// An agent that took too long because its service did not answer has not failed itself.
-fn service_trouble(evidence: &Evidence) -> Option<Verdict> {
+fn late(evidence: &Evidence, error_type: ErrorType, limit: Duration, how: &str) -> Verdict {
     match &evidence.session.report.ending {
         Ending::Faulted {
             fault: fault @ (Fault::RateLimit | Fault::Overloaded | Fault::Network),
             message,
             ..
-        } => Some(error(error_type_of(*fault), message)),
-        Ending::Faulted { .. } | Ending::Completed => None,
+        } => error(error_type_of(*fault), message),
+        _ => error(error_type, &format!("timed out after {}{how}", duration(limit))),
     }
+}
+
+/// What is told already, and what has to be told beside it.
+fn joined(told: Option<String>, more: String) -> Option<String> {
+    Some(told.map_or_else(|| more.clone(), |told| format!("{told}; {more}")))
 }
 
 fn exited(evidence: &Evidence) -> Verdict {
     let signals = &evidence.session.signals;
+    let says_failed = signals.completion == Completion::Failed;
     match &evidence.session.report.ending {
         // An agent that says it failed has said more than its exit code.
-        Ending::Faulted { fault: Fault::Crash | Fault::Budget, .. }
-            if signals.completion == Completion::Failed =>
-        {
-            Verdict { abort: signals.promise == Some(Promise::Failure), ..signalled_failure(evidence) }
+        Ending::Faulted { fault: Fault::Crash | Fault::Budget, .. } if says_failed => {
+            signalled_failure(evidence)
         }
         Ending::Faulted { fault, message, .. } => error(error_type_of(*fault), message),
-        Ending::Completed if signals.promise == Some(Promise::Failure) => {
-            Verdict { abort: true, ..signalled_failure(evidence) }
+        Ending::Completed if says_failed || signals.promise == Some(Promise::Failure) => {
+            signalled_failure(evidence)
         }
-        Ending::Completed => match signals.completion {
-            Completion::Failed => signalled_failure(evidence),
-            Completion::Absent | Completion::Done => by_the_gate(evidence),
-        },
+        Ending::Completed => by_the_gate(evidence),
     }
 }
 
@@ -175,7 +168,7 @@ fn by_the_gate(evidence: &Evidence) -> Verdict {
             GateOutcome::FailedDifferently => {
                 done_but(format!("the original error is gone, but {}", told(gate)))
             }
-            GateOutcome::Failed | GateOutcome::TimedOut => gate_failure(&told(gate)),
+            GateOutcome::Failed | GateOutcome::TimedOut => failed(ErrorType::TestFailure, &told(gate)),
         },
         None if !says_done => no_signal(""),
         None if signals.contradicted && evidence.commit_failure.is_none() => plain(
@@ -200,10 +193,7 @@ fn by_the_gate(evidence: &Evidence) -> Verdict {
         Some(ReviewResult::Given(review))
             if verdict.outcome == Outcome::Done && review.verdict == ReviewVerdict::Rejected =>
         {
-            Verdict {
-                error_type: Some(ErrorType::ReviewRejected),
-                ..plain(Outcome::Failed, &rejected(review))
-            }
+            failed(ErrorType::ReviewRejected, &rejected(review))
         }
         _ => with_tampering(verdict, evidence),
     };
@@ -234,41 +224,34 @@ fn with_tampering(verdict: Verdict, evidence: &Evidence) -> Verdict {
         "the attempt changed protected files, which Ralph put back: {}",
         few(&tampering.names(), NAMED)
     );
-    let message = match verdict.message {
-        Some(message) => format!("{message}; {put_back}"),
-        None => put_back,
-    };
     let error_type = match verdict.error_type {
         Some(ErrorType::TestFailure) => Some(ErrorType::Tampered),
         other => other,
     };
-    Verdict { message: Some(message), error_type, ..verdict }
+    Verdict { message: joined(verdict.message, put_back), error_type, ..verdict }
 }
 
 fn told(gate: &GateRecord) -> String {
     let whose = if gate.of == GateOf::Always { "the project's gate" } else { "the gate" };
-    let regressions = match gate.regressions.as_slice() {
+    let named = |when: &str, tests: &[String]| match tests {
         [] => String::new(),
-        tests => format!("; failing now and not before: {}", few(tests, NAMED_TESTS)),
+        tests => format!("; failing {when}: {}", few(tests, NAMED_TESTS)),
     };
-    format!("{whose} `{}` {}{regressions}{}", gate.command, gate.ended, known_failures(gate))
-}
-
-/// The tests of a task's own gate that failed before the task, too. Those of the project's are held against nobody.
-fn known_failures(gate: &GateRecord) -> String {
+    // Of the project's gate, tests that failed before are held against nobody.
     let is_known = |test: &&String| gate.of != GateOf::Always && gate.baseline.failing.contains(test);
     let known: Vec<String> = gate.diagnosis.failing().iter().filter(is_known).cloned().collect();
-    match known.as_slice() {
-        [] => String::new(),
-        tests => format!("; failing before the task, too: {}", few(tests, NAMED_TESTS)),
-    }
+    let tests = named("now and not before", &gate.regressions) + &named("before the task, too", &known);
+    format!("{whose} `{}` {}{tests}", gate.command, gate.ended)
 }
 
 /// The verdict on a parent whose children are done and whose own gate did not pass.
 pub fn parent_verdict(gate: &GateRecord) -> Verdict {
     match gate.outcome {
         GateOutcome::Broken => error(ErrorType::GateBroken, &told(gate)),
-        _ => gate_failure(&format!("the gate `{}`, run after all subtasks, {}", gate.command, gate.ended)),
+        _ => failed(
+            ErrorType::TestFailure,
+            &format!("the gate `{}`, run after all subtasks, {}", gate.command, gate.ended),
+        ),
     }
 }
 
@@ -282,10 +265,10 @@ pub fn lost_verdict(committed: bool) -> Verdict {
 fn not_landed(failure: &LandingFailure) -> Verdict {
     match failure.kind {
         ConflictKind::Conflict => error(ErrorType::Conflict, &failure.why),
-        ConflictKind::IntegrationFailure => {
-            let message = format!("the gate failed with what others landed meanwhile: {}", failure.why);
-            error(ErrorType::IntegrationFailure, &message)
-        }
+        ConflictKind::IntegrationFailure => error(
+            ErrorType::IntegrationFailure,
+            &format!("the gate failed with what others landed meanwhile: {}", failure.why),
+        ),
     }
 }
 
@@ -297,9 +280,7 @@ fn not_committed(failure: &CommitFailure) -> Verdict {
         CommitFailure::GitFault { why, .. } => {
             error(ErrorType::Git, &format!("cannot commit the work: {why}"))
         }
-        CommitFailure::Refused { .. } => {
-            Verdict { error_type: Some(ErrorType::CommitRefused), ..plain(Outcome::Failed, NOT_COMMITTED) }
-        }
+        CommitFailure::Refused { .. } => failed(ErrorType::CommitRefused, NOT_COMMITTED),
     }
 }
 
@@ -307,8 +288,8 @@ fn plain(outcome: Outcome, message: &str) -> Verdict {
     Verdict { outcome, error_type: None, message: Some(message.into()), abort: false }
 }
 
-fn gate_failure(message: &str) -> Verdict {
-    Verdict { error_type: Some(ErrorType::TestFailure), ..plain(Outcome::Failed, message) }
+fn failed(error_type: ErrorType, message: &str) -> Verdict {
+    Verdict { error_type: Some(error_type), ..plain(Outcome::Failed, message) }
 }
 
 fn signalled_failure(evidence: &Evidence) -> Verdict {
@@ -324,7 +305,8 @@ fn signalled_failure(evidence: &Evidence) -> Verdict {
         (None, None) => "the agent reported failure".to_owned(),
     };
     let error_type = report.map(|report| ErrorType::Reported(report.error_category.clone()));
-    Verdict { error_type, ..plain(Outcome::Failed, &message) }
+    let abort = signals.promise == Some(Promise::Failure);
+    Verdict { error_type, abort, ..plain(Outcome::Failed, &message) }
 }
 
 /// The last line of an agent's text that is neither a signal nor a fence nor JSON.
@@ -339,12 +321,7 @@ fn last_line(text: &str) -> Option<String> {
 }
 
 fn error(error_type: ErrorType, message: &str) -> Verdict {
-    Verdict {
-        outcome: Outcome::Error,
-        error_type: Some(error_type),
-        message: Some(message.into()),
-        abort: false,
-    }
+    Verdict { error_type: Some(error_type), ..plain(Outcome::Error, message) }
 }
 
 /// What a fault of an agent or its service is recorded as.
@@ -364,8 +341,6 @@ pub fn error_type_of(fault: Fault) -> ErrorType {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::agent::{AgentReport, Usage};
     use crate::evidence::Integrity;
@@ -466,10 +441,7 @@ mod tests {
     #[test]
     fn a_failure_without_a_reason_is_told_with_the_agents_last_line() {
         for (text, line) in [
-            (
-                "I began.\nThe server is down.\n```\n<task-failed>1.3</task-failed>\n```",
-                Some("The server is down."),
-            ),
+            ("I began.\nIt is down.\n```\n<task-failed>1.3</task-failed>\n```", Some("It is down.")),
             ("export TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz", Some("export TOKEN=")),
             ("<task-failed>1.3</task-failed>\n---\n", None),
             (
@@ -479,10 +451,8 @@ mod tests {
             ("TASK_MODIFICATION_REQUEST\n{\"type\": \"SPLIT_TASK\"}\n<task-failed>1.3</task-failed>", None),
         ] {
             let shown = last_line(text);
-            assert!(
-                shown.as_deref().is_some_and(|shown| line.is_some_and(|l| shown.starts_with(l)))
-                    == line.is_some()
-            );
+            let is_shown = shown.as_deref().map(|shown| line.is_some_and(|line| shown.starts_with(line)));
+            assert_eq!(is_shown, line.map(|_| true), "{shown:?}");
             assert!(!shown.unwrap_or_default().contains("ghp_"));
         }
     }
@@ -599,9 +569,8 @@ mod tests {
     #[test]
     fn sig_11_a_contradicted_done_needs_a_gate() {
         let doubtful = report(Ending::Completed, &format!("I could not complete this.\n\n{DONE}"));
-        let pass = gate(GateOutcome::Passed);
         assert_eq!(judge(&doubtful, Stop::Exited, None).0, Outcome::NoSigil);
-        assert_eq!(judge(&doubtful, Stop::Exited, pass.clone()).0, Outcome::Done);
+        assert_eq!(judge(&doubtful, Stop::Exited, gate(GateOutcome::Passed)).0, Outcome::Done);
     }
 
     #[test]

@@ -82,7 +82,6 @@ impl Rank {
     }
 }
 
-/// A line and those around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LineInContext {
     pub(super) line: String,

@@ -47,7 +47,6 @@ pub fn reports_error(line: &str) -> bool {
     STATED.is_match(line) || !(OVERCOME.is_match(&lower) || DENIED.is_match(&lower))
 }
 
-/// A test that passed.
 static PASSED: Pattern =
     Pattern::new(r"^(?:ok [0-9]|[✓✔]|PASS |--- PASS)| PASSED(?:[ \t]|$)| \.\.\. ok$|   Passed  ");
 

@@ -162,7 +162,6 @@ impl Diagnosis {
         self.around.lines().find_map(|line| cause.in_line(line))
     }
 
-    /// The kind of error that is told of.
     pub fn kind(&self) -> Option<ErrorKind> {
         let lines: Vec<&str> = self.around.lines().collect();
         ErrorKind::in_text(&lines.join(" "))

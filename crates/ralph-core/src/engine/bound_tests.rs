@@ -358,9 +358,7 @@ impl Clock for Naps<'_> {
         assert!(self.taken.get() < MOST_NAPS, "the run does not end");
         let passed = duration.as_millis() as i64 * 10;
         self.world.millis.set(self.world.millis.get() + passed);
-        if let Some(interrupt) = &self.interrupt {
-            interrupt.raise(Signal::Terminate);
-        }
+        self.interrupt.iter().for_each(|interrupt| interrupt.raise(Signal::Terminate));
     }
 
     fn steady(&self) -> Duration {
@@ -432,12 +430,8 @@ fn plan_task() -> impl Strategy<Value = PlanTask> {
         3 => Just(Nature::Arbitrary),
     ];
     let near = || prop::option::weighted(0.3, 1..4_usize);
-    (nature, near(), near(), prop::bool::weighted(0.4)).prop_map(|(nature, parent, after, gate)| PlanTask {
-        nature,
-        parent,
-        after,
-        gate,
-    })
+    let parts = (nature, near(), near(), prop::bool::weighted(0.4));
+    parts.prop_map(|(nature, parent, after, gate)| PlanTask { nature, parent, after, gate })
 }
 
 fn stretch() -> impl Strategy<Value = Stretch> {
@@ -447,13 +441,8 @@ fn stretch() -> impl Strategy<Value = Stretch> {
 }
 
 fn story() -> impl Strategy<Value = Story> {
-    let answer = prop::sample::select(vec![
-        Answer::Resume,
-        Answer::Resume,
-        Answer::Skip,
-        Answer::Nobody,
-        Answer::Abort,
-    ]);
+    let answers = [Answer::Resume, Answer::Resume, Answer::Skip, Answer::Nobody, Answer::Abort];
+    let answer = prop::sample::select(answers.to_vec());
     let on_open = prop::sample::select(vec![OnOpen::Exit, OnOpen::Wait, OnOpen::Wait]);
     let pause_on =
         prop::sample::select(vec![PauseOn::Never, PauseOn::Breaker, PauseOn::Stuck, PauseOn::Failure]);
@@ -496,14 +485,17 @@ fn story() -> impl Strategy<Value = Story> {
     })
 }
 
-/// Lives through a story; then looks at what was recorded.
-fn live(story: Story) {
+/// A world with its plan; while the second is held, the world plays every process.
+fn begin(story: Story) -> (Rc<World>, impl Sized) {
     let world = World::new(story);
     world.add_plan();
-    let _playing = play({
-        let world = Rc::clone(&world);
-        Rc::new(move |launch| world.play(launch))
-    });
+    let player = Rc::clone(&world);
+    (world, play(Rc::new(move |launch| player.play(launch))))
+}
+
+/// Lives through a story; then looks at what was recorded.
+fn live(story: Story) {
+    let (world, _playing) = begin(story);
     let mut go_aheads: HashMap<TaskId, u32> = HashMap::new();
     for stretch in world.story.stretches.clone() {
         world.run(None, stretch.killed_after);
@@ -596,13 +588,7 @@ fn hopeless_before_good(hopeless: usize, good: usize) -> Story {
 
 #[test]
 fn hopeless_tasks_are_forgiven_once_however_many_others_succeed() {
-    let story = hopeless_before_good(20, 40);
-    let world = World::new(story);
-    world.add_plan();
-    let _playing = play({
-        let world = Rc::clone(&world);
-        Rc::new(move |launch| world.play(launch))
-    });
+    let (world, _playing) = begin(hopeless_before_good(20, 40));
     world.run(None, None);
     let store = world.store();
     let counts = store.counts().unwrap();

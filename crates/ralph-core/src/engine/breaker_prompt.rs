@@ -6,7 +6,7 @@ use super::run::Run;
 use super::run_context::RunContext;
 use super::run_end::{Halt, Result, StopRun};
 use super::{OnOpen, PauseOn};
-use crate::analysis::{Analysis, Surroundings, analyse};
+use crate::analysis::{Analysis, Surroundings, analyze};
 use crate::event::{EventKind, TaskRef, WaitingFor};
 use crate::exit::RunExit;
 use crate::model::{Task, TaskId, TaskMetrics};
@@ -69,7 +69,7 @@ pub fn analysis(store: &Store, around: Surroundings) -> Result<Analysis, StoreEr
     let most = failures.clamp(LEAST_FACTS, MOST_FACTS);
     let facts = store.newest_failures(most)?;
     let around = Surroundings { recent_uncounted: store.recent_faults()?, ..around };
-    Ok(analyse(&facts, &around))
+    Ok(analyze(&facts, &around))
 }
 
 /// What the person at the terminal answered so far.
@@ -132,7 +132,7 @@ impl RunContext<'_> {
 }
 
 impl Run<'_> {
-    fn analyse(&self) -> Result<Analysis> {
+    fn analyze(&self) -> Result<Analysis> {
         let settings = self.context.settings;
         let around = Surroundings {
             ladder: self.team.agent().ladder().to_vec(),
@@ -161,7 +161,7 @@ impl Run<'_> {
             // The supervisor tells of it, asks and waits, once for all workers.
             return Err(StopRun::new(RunExit::BreakerOpen, "the circuit breaker is open").into());
         }
-        let analysis = self.analyse()?;
+        let analysis = self.analyze()?;
         let run = &mut self.context;
         let (failures, tasks) = (breaker.failures, breaker.tasks);
         let opened = EventKind::BreakerOpened { failures, tasks, analysis: analysis.clone() };
@@ -212,7 +212,7 @@ impl Run<'_> {
         let Some(reason) = self.breaker_prompt.reason_to_ask(&self.context, task, metrics) else {
             return Ok(());
         };
-        let analysis = self.analyse()?;
+        let analysis = self.analyze()?;
         let run = &mut self.context;
         self.state_md.write_analysis(run, &analysis)?;
         let answer = run.ask(reason, &analysis)?;

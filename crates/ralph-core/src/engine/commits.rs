@@ -46,10 +46,7 @@ impl WorkTree {
             }));
         };
         let key = task.key.as_ref().map(|key| key.as_str());
-        let confinement = match git.runs_hooks() {
-            true => run.confinement(Subject::Gate)?,
-            false => None,
-        };
+        let confinement = if git.runs_hooks() { run.confinement(Subject::Gate)? } else { None };
         let order = CommitOrder {
             run_start: &run_start,
             before: &before,

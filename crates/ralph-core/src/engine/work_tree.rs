@@ -92,10 +92,7 @@ impl TreeBefore {
 impl WorkTree {
     /// `own_files` are never an attempt's work.
     pub(super) fn new(run: &RunContext<'_>, own_files: Vec<String>) -> Result<Self, EngineError> {
-        let settings = match run.is_worker {
-            true => run.settings.git.for_worker(),
-            false => run.settings.git.clone(),
-        };
+        let settings = if run.is_worker { run.settings.git.for_worker() } else { run.settings.git.clone() };
         let limits = GitLimits {
             query: settings.query_timeout,
             change: change_limit(&settings),

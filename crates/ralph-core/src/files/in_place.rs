@@ -72,7 +72,6 @@ fn boxes(expected: &[u8], new: &[u8]) -> Option<Vec<usize>> {
     (!all.is_empty() && all.iter().all(|at| is_box(expected, *at))).then_some(all)
 }
 
-/// Whether a byte is the one in a box.
 fn is_box(text: &[u8], at: usize) -> bool {
     let around = at.checked_sub(1).and_then(|from| text.get(from..from + 3));
     around.is_some_and(|around| around.first() == Some(&b'[') && around.last() == Some(&b']'))

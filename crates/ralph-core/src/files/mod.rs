@@ -74,12 +74,13 @@ fn prefix() -> &'static str {
     PREFIX.get_or_init(|| format!("{UNFINISHED}{}.", std::process::id()))
 }
 
-/// What a text looks like, in a few characters: FNV-1a, for what is stored must mean the same to every build.
+/// What a text looks like, in a few characters.
 #[must_use]
 pub fn digest(text: &str) -> String {
     format!("{:016x}", fnv(text.as_bytes()))
 }
 
+/// FNV-1a: the same on every machine and in every version, as what is stored or shown must be.
 pub(crate) fn fnv(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

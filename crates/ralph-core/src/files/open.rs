@@ -102,7 +102,6 @@ pub(crate) fn open_as(path: &Path, links: Links, flags: OFlags) -> io::Result<Fi
     Ok(file)
 }
 
-/// Opens a file no part of whose path is a link.
 #[cfg(target_os = "linux")]
 fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     use rustix::fs::{CWD, ResolveFlags, openat2};

@@ -184,7 +184,6 @@ const ENDS: [&str; 11] = [
     ": Is a directory",
 ];
 
-/// The program that such a line names.
 fn named_in(line: &str) -> Option<&str> {
     const QUOTES: [char; 5] = ['\'', '"', '`', '\u{2018}', '\u{2019}'];
     let line = line.trim();

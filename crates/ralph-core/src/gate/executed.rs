@@ -1,7 +1,8 @@
 //! Which files a gate executes: what stands where a command does, and the scripts that it gives to an interpreter. Files that a
 //! command only reads are not among them: most tasks must edit what their gate looks at.
 
-use super::script::{commands, unquoted, unwrapped, up_to_parenthesis};
+use super::script::unwrapped;
+use super::tokens::{commands, unquoted, up_to_parenthesis};
 
 /// Interpreters of scripts: their options that take a value, and those after which no script follows.
 const INTERPRETERS: [(&str, &[&str], &[&str]); 12] = [
@@ -75,7 +76,6 @@ fn collect(gate: &str, depth: u32, mut dirs: Vec<String>, found: &mut Vec<String
     }
 }
 
-/// The scripts among the arguments of an interpreter.
 fn scripts(name: &str, arguments: &[&str]) -> Vec<String> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let bare = if bare.is_empty() { name } else { bare };

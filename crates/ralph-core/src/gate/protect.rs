@@ -151,10 +151,7 @@ impl Protection {
 
 /// A path as it is below the root, without `.` and `..`; none outside it.
 fn below(path: &str, root: &Path) -> Option<String> {
-    let path = match path.starts_with('/') {
-        true => Path::new(path).strip_prefix(root).ok()?,
-        false => Path::new(path),
-    };
+    let path = if path.starts_with('/') { Path::new(path).strip_prefix(root).ok()? } else { Path::new(path) };
     let mut parts: Vec<&str> = Vec::new();
     for part in path.components() {
         match part {

@@ -113,7 +113,6 @@ pub(crate) fn checkbox(line: &str) -> Option<Checkbox<'_>> {
     })
 }
 
-/// The text without emphasis around the whole of it.
 pub(crate) fn without_emphasis(text: &str) -> &str {
     let mut text = text.trim();
     // Nothing is nested deeper than this by people.
@@ -193,7 +192,7 @@ fn backticks(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// How many backticks a text has side by side at most.
-pub(crate) fn longest_backticks(text: &str) -> usize {
+fn longest_backticks(text: &str) -> usize {
     backticks(text).map(|run| run.len()).max().unwrap_or(0)
 }
 

@@ -30,7 +30,6 @@ pub struct RunView {
     pub iteration: u32,
     pub limit: Option<u32>,
     pub cost_usd: Option<f64>,
-    /// Whether an estimate is part of that.
     pub cost_estimated: bool,
 }
 

@@ -60,7 +60,6 @@ pub struct Attempt {
     pub gate: Option<GateOutcome>,
     /// The gate failed at first and passed when run again.
     pub gate_flaky: bool,
-    /// The gate was green before the attempt.
     pub gate_green_before: Option<bool>,
     /// Protected files that the attempt changed; Ralph put them back before the gate ran.
     pub gate_files_changed: Vec<String>,
@@ -157,7 +156,6 @@ impl Attempt {
         self.commit_after.as_deref().filter(|_| self.committed())
     }
 
-    /// Whether it made commits.
     pub fn committed(&self) -> bool {
         self.commit_after.is_some() && self.commit_before != self.commit_after
     }

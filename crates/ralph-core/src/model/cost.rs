@@ -82,7 +82,6 @@ pub struct Sums {
     pub duration_ms: u64,
     /// Counted attempts of which no cost is known.
     pub without_cost: u64,
-    /// Whether an estimate is part of the cost.
     pub cost_estimated: bool,
 }
 
@@ -127,7 +126,6 @@ pub struct TaskSums {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CategorySums {
     pub category: String,
-    /// Counted failures.
     pub failures: u64,
     pub tasks: u64,
 }
@@ -137,7 +135,6 @@ pub struct CategorySums {
 pub struct RetrySums {
     pub first: Sums,
     pub same_model: Sums,
-    /// Another model than before.
     pub other_model: Sums,
     /// Those of all of them that had a note from the user in their prompt.
     pub after_note: Sums,
@@ -155,7 +152,6 @@ pub struct Stats {
     pub retries: RetrySums,
     /// Gates that failed and then passed on the same tree, most often first.
     pub flaky_gates: Vec<FlakySums>,
-    /// The tests that failed then.
     pub flaky_tests: Vec<FlakySums>,
     /// By reviewer, most reviews first. What they cost is not part of the sums above.
     pub reviews: Vec<ReviewSums>,
@@ -169,7 +165,6 @@ pub struct ReviewSums {
     pub reviews: u64,
     pub accepted: u64,
     pub rejected: u64,
-    /// None where no cost is known.
     pub cost_usd: Option<f64>,
     pub cost_estimated: bool,
     /// Reviews of which no cost is known.
@@ -198,7 +193,6 @@ impl FlakySums {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recent {
     pub done: u32,
-    /// All that counted.
     pub counted: u32,
 }
 

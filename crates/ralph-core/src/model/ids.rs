@@ -17,7 +17,6 @@ pub enum IdError {
     /// The id is empty, too long or has characters that would break commands and files.
     #[error("`{0}` cannot be a learning's id: use up to 100 letters, digits and . _ - : / # + @")]
     BadLearningId(String),
-    /// The phase is no number.
     #[error("`{0}` is not a phase: a phase is a number such as 2 or 2.1")]
     BadPhase(String),
 }

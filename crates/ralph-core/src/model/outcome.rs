@@ -21,49 +21,60 @@ names! {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorType {
-    TestFailure,
+/// The types that are Ralph's own, with their names, and those of agents.
+macro_rules! error_types {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal,)*) => {
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum ErrorType {
+            $($(#[$doc])* $variant,)*
+            /// What the agent's own report calls it.
+            Reported(String),
+        }
+
+        const OWN: [(&str, ErrorType); [$($name),*].len()] = [$(($name, ErrorType::$variant)),*];
+    };
+}
+
+error_types! {
+    TestFailure => "test_failure",
     /// The attempt timed out after it may.
-    Timeout,
+    Timeout => "timeout",
     /// The agent was silent for longer than it may be.
-    IdleTimeout,
-    Crash,
-    RateLimit,
+    IdleTimeout => "idle_timeout",
+    Crash => "crash",
+    RateLimit => "rate_limit",
     /// The service is overloaded or broken.
-    Overloaded,
+    Overloaded => "overloaded",
     /// The service could not be reached.
-    Network,
+    Network => "network",
     /// Credentials are missing or refused.
-    Auth,
+    Auth => "auth",
     /// The agent or the gate's shell could not be started.
-    Spawn,
+    Spawn => "spawn",
     /// The agent was denied tools it needed.
-    Permission,
+    Permission => "permission",
     /// The service does not know what was asked for.
-    Config,
+    Config => "config",
     /// Git or one of its hooks refused the commit of done work, or the work is on another branch.
-    CommitRefused,
+    CommitRefused => "commit_refused",
     /// Another agent reviewed the work and rejected it.
-    ReviewRejected,
+    ReviewRejected => "review_rejected",
     /// The work was done, but others had landed changes of the same lines meanwhile.
-    Conflict,
+    Conflict => "conflict",
     /// The work was done, but the gate failed when it was combined with what others had landed meanwhile.
-    IntegrationFailure,
+    IntegrationFailure => "integration_failure",
     /// The attempt changed protected files, and the gate failed without that.
-    Tampered,
+    Tampered => "tampered",
     /// Git could not commit done work, and no further attempt would change that.
-    Git,
+    Git => "git",
     /// The gate could not run: a program it needs could not be started.
-    GateBroken,
+    GateBroken => "gate_broken",
     /// The attempt failed, and the sandbox had refused something that it may have needed.
-    SandboxDenied,
+    SandboxDenied => "sandbox_denied",
     /// A signal to Ralph ended the attempt.
-    Interrupted,
+    Interrupted => "interrupted",
     /// Ralph crashed during the attempt.
-    Lost,
-    /// What the agent's own report calls it.
-    Reported(String),
+    Lost => "lost",
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,31 +97,6 @@ pub enum FailureClass {
     /// The work does not go together with what others landed: counts only when it happens again and again.
     Landing,
 }
-
-/// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 21] = [
-    ("test_failure", ErrorType::TestFailure),
-    ("timeout", ErrorType::Timeout),
-    ("idle_timeout", ErrorType::IdleTimeout),
-    ("crash", ErrorType::Crash),
-    ("rate_limit", ErrorType::RateLimit),
-    ("overloaded", ErrorType::Overloaded),
-    ("network", ErrorType::Network),
-    ("auth", ErrorType::Auth),
-    ("spawn", ErrorType::Spawn),
-    ("permission", ErrorType::Permission),
-    ("config", ErrorType::Config),
-    ("commit_refused", ErrorType::CommitRefused),
-    ("review_rejected", ErrorType::ReviewRejected),
-    ("conflict", ErrorType::Conflict),
-    ("integration_failure", ErrorType::IntegrationFailure),
-    ("tampered", ErrorType::Tampered),
-    ("git", ErrorType::Git),
-    ("gate_broken", ErrorType::GateBroken),
-    ("sandbox_denied", ErrorType::SandboxDenied),
-    ("interrupted", ErrorType::Interrupted),
-    ("lost", ErrorType::Lost),
-];
 
 impl ErrorType {
     pub fn as_str(&self) -> &str {

@@ -89,7 +89,6 @@ pub struct TestCounts {
 pub struct BaselineRun {
     pub result: Baseline,
     pub tests: Option<TestCounts>,
-    /// The tests that failed then.
     pub failing: Vec<String>,
 }
 
@@ -152,7 +151,6 @@ pub struct Verification {
     pub review: Option<Review>,
     /// Why nothing had to be changed, in the agent's words.
     pub no_change_needed: Option<String>,
-    /// The gates that were run, in this order.
     pub gates: Vec<GateRun>,
 }
 

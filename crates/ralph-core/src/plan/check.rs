@@ -28,10 +28,7 @@ pub(crate) fn check(text: &str, can_run: CanRun<'_>) -> Result<String, &'static 
     }
     let parts = parts(text, can_run);
     let Some(first) = parts.iter().position(|part| part.is_command) else {
-        return match parts.is_empty() {
-            true => bare(text, can_run),
-            false => file_that_exists(text).ok_or(NO_COMMAND),
-        };
+        return if parts.is_empty() { bare(text, can_run) } else { file_that_exists(text).ok_or(NO_COMMAND) };
     };
     let before = text.get(..parts[first].start).unwrap_or_default();
     if !is_introduction(before) {
@@ -161,10 +158,7 @@ fn bare(text: &str, can_run: CanRun<'_>) -> Result<String, &'static str> {
     let line = list_item(text).unwrap_or(text);
     let command = bare_command(line).ok_or(NO_COMMAND)?;
     let first = first_word(command).ok_or(NO_COMMAND)?;
-    match SHELL_WORDS.contains(&first) || can_run(first) {
-        true => runnable(command, can_run),
-        false => Err(NO_COMMAND),
-    }
+    if SHELL_WORDS.contains(&first) || can_run(first) { runnable(command, can_run) } else { Err(NO_COMMAND) }
 }
 
 /// `` `src/a.ts` exists ``.
@@ -253,7 +247,6 @@ fn without_connector(words: &str, is_followed: bool) -> (&str, bool) {
 enum Expected {
     Success,
     Failure,
-    /// It prints nothing.
     Nothing,
     /// It prints a number, or as many lines, that compares so.
     Number {

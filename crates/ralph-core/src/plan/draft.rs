@@ -46,7 +46,6 @@ pub struct DraftTask {
     pub fix_of: Option<String>,
     /// Whether its author says that it may be left out.
     pub optional: bool,
-    /// Whether only a person can do it.
     pub for_person: bool,
     /// Lines of the boxes below it that are its steps: they are ticked with it.
     pub steps: Vec<usize>,

@@ -51,7 +51,6 @@ pub fn tasks_md(tasks: &[Task]) -> String {
     text
 }
 
-/// Task Master's tasks.json, in its layout with tags.
 pub fn task_master(tasks: &[Task]) -> serde_json::Result<String> {
     let top: Vec<&Task> = tasks.iter().filter(|task| task.parent_id.is_none()).collect();
     let parts = parts_of(tasks);

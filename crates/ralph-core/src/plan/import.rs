@@ -219,10 +219,7 @@ fn checked(mut draft: Draft) -> Result<Draft, Vec<Problem>> {
             task.phase = shorter.filter(|number| !number.is_empty());
         }
     }
-    match problems.is_empty() {
-        true => Ok(draft),
-        false => Err(problems),
-    }
+    if problems.is_empty() { Ok(draft) } else { Err(problems) }
 }
 
 fn at(path: &str, problems: Vec<Problem>) -> ImportError {

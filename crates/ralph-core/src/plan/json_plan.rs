@@ -230,10 +230,7 @@ impl Plan<'_> {
             &said("technicalnotes", ""),
             &if self.format == Format::Prd { fields.others() } else { String::new() },
             &group.title.as_ref().map(|title| format!("Part of: {title}")).unwrap_or_default(),
-            &match labels.is_empty() {
-                true => String::new(),
-                false => format!("Labels: {}", labels.join(", ")),
-            },
+            &if labels.is_empty() { String::new() } else { format!("Labels: {}", labels.join(", ")) },
         ]);
         let flag = fields.get(&FLAGS).and_then(|value| Some(value.as_boolean_lit()?.value));
         let done = flag.unwrap_or_else(|| status.is_some_and(|status| DONE.contains(&status)));
@@ -279,10 +276,7 @@ impl Plan<'_> {
         let own = fields.commands().into_iter().map(|text| (fields.line(), text));
         for (line, text) in own.chain(tests) {
             let is_script = text.contains(['|', '&', ';']) && is_command(&text, self.can_run);
-            let command = match is_script {
-                true => runnable(&text, self.can_run),
-                false => check(&text, self.can_run),
-            };
+            let command = if is_script { runnable(&text, self.can_run) } else { check(&text, self.can_run) };
             match command {
                 _ if is_placeholder(&text) => {}
                 Ok(command) => commands.push(command),

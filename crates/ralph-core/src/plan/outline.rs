@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::Note;
 use super::key::{is_number, item_key, names_a_spec, task_key};
 use super::text::{Phases, one_line};
+use crate::files::fnv;
 use crate::markdown::{
     Checkbox, Hidden, Kind, Line, Lines, checkbox, is_rule, list_item, spans, without_comments,
     without_emphasis,
@@ -119,7 +120,6 @@ impl<'a> Outline<'a> {
         self.items.iter().any(|item| item.parent.is_none() && item.key.is_some_and(names_a_spec))
     }
 
-    /// The lines below an item.
     pub(super) fn lines_below(&self, item: &Item<'a>) -> Vec<Line<'a>> {
         item.below.iter().map(|at| self.file.lines[*at]).collect()
     }
@@ -329,7 +329,7 @@ pub(super) fn made_up_name(parent: &str, title: &str) -> String {
     let chars = title.trim_end_matches('.').chars();
     let plain: String =
         chars.filter(|c| !matches!(c, '*' | '_' | '`')).flat_map(char::to_lowercase).collect();
-    let path = fnv(fnv(fnv(FNV_START, parent.as_bytes()), &[0]), plain.as_bytes());
+    let path = fnv(&[parent.as_bytes(), &[0], plain.as_bytes()].concat());
     let mut slug = String::new();
     for c in plain.chars().take(24) {
         match c {
@@ -343,14 +343,4 @@ pub(super) fn made_up_name(parent: &str, title: &str) -> String {
         slug => slug,
     };
     format!("{slug}-{path:016x}")
-}
-
-const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a: small, and the same on every machine and in every version, as names must be.
-fn fnv(mut hash: u64, bytes: &[u8]) -> u64 {
-    for byte in bytes {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash
 }

@@ -131,7 +131,6 @@ impl<'a> Layout<'a> {
         self.spans.iter().filter(move |span| span.name == name).flat_map(|span| &span.items)
     }
 
-    /// The whole text of an item, on one line.
     fn item_text(&self, item: &Item<'a>) -> String {
         let further = self.file.lines[item.start + 1..item.end].iter().map(|line| line.text);
         flat(&Vec::from_iter([item.first].into_iter().chain(further)).join("\n"))

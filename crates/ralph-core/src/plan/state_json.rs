@@ -142,10 +142,7 @@ fn whole_number(number: &str) -> Option<usize> {
 /// The file with the news in it; an empty text becomes a new file.
 pub fn update(text: &str, news: &StateNews) -> Result<String, Problem> {
     let Some(document) = parse(text)? else {
-        return match news == &StateNews::default() {
-            true => Ok(text.to_owned()),
-            false => update(NEW_FILE, news),
-        };
+        return if news == &StateNews::default() { Ok(text.to_owned()) } else { update(NEW_FILE, news) };
     };
     root(&document)?;
     let body = text.trim_start_matches('\u{feff}');

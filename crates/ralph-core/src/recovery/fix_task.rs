@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use crate::diagnose::{ErrorKind, diagnose};
+use crate::text::neutral::fence_for;
 use crate::text::{cut_words, one_line};
 
 const SUMMARY_CHARS: usize = 50;
@@ -143,7 +144,7 @@ fn verify_lines(verify: &str) -> Vec<String> {
         lines.extend(script.iter().map(below));
     } else {
         // Longer than any in the script, so that none of those ends it.
-        let fence = "`".repeat(SHORTEST_FENCE.max(longest_run(verify) + 1));
+        let fence = fence_for(verify);
         lines.push(format!("{BELOW}{fence}"));
         lines.extend(script.iter().map(below));
         lines.push(format!("{BELOW}{fence}"));
@@ -163,11 +164,6 @@ fn is_fenced(lines: &[&str]) -> bool {
     };
     let opens = length >= SHORTEST_FENCE && !(mark == '`' && info.contains('`'));
     opens && closes(last) && !between.iter().any(closes)
-}
-
-fn longest_run(text: &str) -> usize {
-    let runs = text.split(|c| c != '`').map(str::len);
-    runs.max().unwrap_or(0)
 }
 
 #[cfg(test)]

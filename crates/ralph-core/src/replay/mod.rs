@@ -29,7 +29,6 @@ pub struct Report {
     pub without_cost: Vec<String>,
     /// In the order in which Ralph lists them.
     pub strategies: Vec<Score>,
-    /// The best fixed sequence in hindsight.
     pub best_fixed: BestFixed,
     pub oracle: Score,
 }

@@ -71,7 +71,7 @@ pub fn play_sequence(world: &World, options: &Options, name: &str, rungs: &[usiz
 /// A strategy as runs use it, from a cold start, learning as the tasks come.
 pub fn play(world: &World, options: &Options, strategy: Strategy) -> Score {
     let mut player = Player { options, strategy, beliefs: Beliefs::default(), recent: VecDeque::new() };
-    player.beliefs.meet(&options.ladder);
+    player.beliefs.add_models(&options.ladder);
     let mut tally = Tally::default();
     for task in &world.tasks {
         let (solved, cost) = player.task(task);

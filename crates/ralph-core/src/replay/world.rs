@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::rows::Row;
 use crate::adaptive::DEFAULT_VALUE_USD;
+use crate::files::fnv;
 use crate::model::Difficulty;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -217,19 +218,9 @@ fn recorded(rows: &[&Row], model: &str, records: &Records<'_>) -> Vec<Outcome> {
 /// Between 0 and 1, evenly, the same for the same retry.
 fn luck(seed: u64, task: &str, model: &str, retry: usize) -> f64 {
     // FNV-1a over all of it, then the finaliser of SplitMix64: not the standard hasher, which may change.
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut eat = |bytes: &[u8]| {
-        for byte in bytes {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    eat(&seed.to_le_bytes());
-    eat(task.as_bytes());
-    eat(&[0xff]);
-    eat(model.as_bytes());
-    eat(&[0xff]);
-    eat(&u64::try_from(retry).unwrap_or(u64::MAX).to_le_bytes());
-    let mut mixed = hash;
+    let retry = u64::try_from(retry).unwrap_or(u64::MAX).to_le_bytes();
+    let parts = [&seed.to_le_bytes(), task.as_bytes(), &[0xff], model.as_bytes(), &[0xff], &retry];
+    let mut mixed = fnv(&parts.concat());
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^= mixed >> 31;

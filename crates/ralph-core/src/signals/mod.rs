@@ -102,7 +102,6 @@ pub struct Signals {
     pub failed_block: Option<FailedBlock>,
     /// The first `FAILURE_REASON` that says something.
     pub failure_reason: Option<String>,
-    /// Why the task needed no change.
     pub no_change_needed: Option<String>,
 }
 

@@ -13,7 +13,7 @@ pub use notes::{add_note, describe_action, undo};
 pub use runs::{Ask, Force, On, RunAnswer, active_runs, ask_runs, receipt_of, stop_runs};
 
 use crate::command_error::CommandError;
-use crate::commands::run::{Crew, stranger};
+use crate::commands::run::{Crew, unlisted_model};
 use crate::facts::PlanFacts;
 use crate::ui::style::Standing;
 use crate::workspace::{Workspace, now, random};
@@ -185,7 +185,7 @@ pub fn choose_model(
 fn unknown_model(workspace: &Workspace, model: &str) -> Option<String> {
     // Settings that cannot be read are reported where they matter.
     let crew = workspace.settings().and_then(|settings| Crew::of(&settings)).ok()?;
-    stranger(crew.agent(), model)
+    unlisted_model(crew.agent(), model)
 }
 
 /// Deletes a task with its history. The caller has asked the person.

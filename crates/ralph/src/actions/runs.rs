@@ -62,7 +62,6 @@ pub fn active_runs(workspace: &Workspace, named: Option<&str>) -> Result<Vec<Run
     Err(if names.is_empty() { error } else { error.hint(format_args!("active runs: {}", names.join(", "))) })
 }
 
-/// Asks each active run, or the one that is named.
 pub fn ask_runs(
     workspace: &mut Workspace,
     named: Option<&str>,
@@ -71,19 +70,17 @@ pub fn ask_runs(
     let mut answers = Vec::new();
     for run in active_runs(workspace, named)? {
         let store = &mut workspace.store;
-        let (done, [asked, too_late]) = match ask {
+        let (done, asked, too_late) = match ask {
             Ask::Pause => (
                 store.ask_run(&run.id, RunRequest::Pause)?,
-                [
-                    "pauses after its current attempt; to resume: ralph resume",
-                    "is stopping and cannot be paused",
-                ],
+                "pauses after its current attempt; to resume: ralph resume",
+                "is stopping and cannot be paused",
             ),
-            Ask::Resume => (store.resume_run(&run.id)?, ["resumed", "was not paused"]),
-            Ask::StopAfterAttempt => (
-                store.ask_run(&run.id, RunRequest::Stop)?,
-                ["stops after its current attempt", "has already ended"],
-            ),
+            Ask::Resume => (store.resume_run(&run.id)?, "resumed", "was not paused"),
+            Ask::StopAfterAttempt => {
+                let done = store.ask_run(&run.id, RunRequest::Stop)?;
+                (done, "stops after its current attempt", "has already ended")
+            }
         };
         answers.push(RunAnswer { run, done, message: if done { asked } else { too_late } });
     }

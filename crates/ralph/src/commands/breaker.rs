@@ -16,7 +16,6 @@ use crate::settings::build_agent;
 use crate::ui::{format, table};
 use crate::workspace::{Workspace, now};
 
-/// Show or close the circuit breaker, which stops runs when everything fails.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Show whether the circuit breaker is open, and the number of consecutive failures.

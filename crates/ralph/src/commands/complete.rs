@@ -259,7 +259,6 @@ impl Project {
         models.into_iter().flatten().map(|model| candidate(model, agent.to_owned())).collect()
     }
 
-    /// Names of settings, with what they do.
     fn setting_names(&self) -> Vec<CompletionCandidate> {
         let name =
             |section: &str, key: &str, doc: &str| candidate(format!("{section}.{key}"), doc.to_owned());

@@ -235,7 +235,6 @@ fn renamed(setting: &str) -> Option<(String, &'static Renamed)> {
     Some((format!("{section}.{}", renamed.new), renamed))
 }
 
-/// The text of a file without the old name of this setting.
 fn without_old_name(file: &File, name: &Name) -> Result<String, CommandError> {
     let text = file.text.clone();
     let mut old =

@@ -34,7 +34,6 @@ pub struct Args {
     json: bool,
 }
 
-/// The changes of an attempt.
 #[derive(Debug, Serialize)]
 pub struct AttemptDiff {
     pub attempt: u32,
@@ -43,7 +42,6 @@ pub struct AttemptDiff {
     pub from: Option<String>,
     /// The commit that holds the changes, or the reference under which Ralph saved them.
     pub to: String,
-    /// Whether they were rolled back.
     pub rolled_back: bool,
     pub files: Vec<String>,
     pub diff: String,

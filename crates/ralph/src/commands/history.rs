@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command_error::{CommandError, CommandResult};
 use crate::output;
 use crate::ui::format;
-use crate::workspace::{Workspace, now};
+use crate::workspace::{Workspace, interrupted_tasks, now};
 
 /// Show all attempts and your notes to them, oldest first.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub struct Args {
 
 /// Why there is nothing to show.
 pub fn none_yet(workspace: &Workspace, task: Option<&Task>) -> Result<&'static str, CommandError> {
-    let interrupted = workspace.interrupted_tasks()?;
+    let interrupted = interrupted_tasks(&workspace.store)?;
     let claims = workspace.store.claims()?;
     let begun = claims.iter().map(|claim| &claim.task_id);
     let mut begun = begun.filter(|id| task.is_none_or(|task| task.id == **id));
@@ -80,7 +80,6 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     })
 }
 
-/// A row of the history, with its kind.
 fn row(kind: &str, record: &impl Serialize) -> Result<Value, CommandError> {
     let mut row = serde_json::to_value(record).map_err(CommandError::environment)?;
     if let Some(row) = row.as_object_mut() {

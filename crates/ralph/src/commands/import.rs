@@ -101,10 +101,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         _ => start_dir(dir)?.join(&args.path),
     };
     let (found, report) = import_plan(&mut workspace, &path, &choice)?;
-    let without_gate = match workspace.has_project_gate() {
-        true => &[][..],
-        false => &report.without_gate,
-    };
+    let without_gate = if workspace.has_project_gate() { &[][..] } else { &report.without_gate };
     let notes = found.draft.notes.iter();
     let path_of = |note: &Note| note.path.clone().unwrap_or_else(|| found.path.clone());
     let notes: Vec<_> =

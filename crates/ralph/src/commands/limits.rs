@@ -11,7 +11,6 @@ use crate::output::{self, Json};
 use crate::ui::format;
 use crate::workspace::{Workspace, now};
 
-/// Show or clear the usage limits that agents have hit.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Show which agents have hit a usage limit, and when it resets.

@@ -1,7 +1,6 @@
 //! `ralph worktrees`: the working trees of workers, shown and removed.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use ralph_core::git::Git;
 use ralph_core::host::{Host, Liveness, ThisHost};
@@ -20,7 +19,6 @@ use crate::workspace::{Workspace, now};
 /// Files of unlanded work that are named.
 const NAMED: usize = 5;
 
-/// Show and remove the working trees that `ralph run --jobs` makes.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// List the working trees of this project's workers.
@@ -45,7 +43,6 @@ enum Unsaved {
     Remove,
 }
 
-/// One working tree.
 #[derive(Debug, Serialize)]
 struct Tree {
     path: String,
@@ -213,6 +210,5 @@ fn clean(workspace: &Workspace, policy: Unsaved, json: bool) -> CommandResult {
         if is_forcible {
             output::note("hint: `ralph worktrees clean --force` removes those with unsaved work, too");
         }
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }

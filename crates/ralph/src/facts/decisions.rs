@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
+use ralph_core::agent::Agent;
 use ralph_core::model::{RunId, Sums, TaskId, Timestamp};
 use ralph_core::replay::{Options, Report, Row, replay};
 use ralph_core::store::{LAST_ATTEMPT, ModelAttempt, ModelSpend, Store, StoreError, VerifiedPoint};
 use serde::Serialize;
+
+use crate::settings::Settings;
 
 /// Points of a line; of more, as many are left out evenly.
 const POINTS: usize = 120;
@@ -73,7 +76,6 @@ pub struct CostPoint {
     pub at: Timestamp,
     /// The task that became verified; none for the end of the last session, where that verified nothing.
     pub task: Option<String>,
-    /// How many were verified then.
     pub verified: u64,
     /// What had been spent until then, failures included.
     pub spent_usd: f64,
@@ -149,6 +151,17 @@ pub struct History<'a> {
     pub value_usd: f64,
 }
 
+impl<'a> History<'a> {
+    pub fn of(settings: &'a Settings, agent: &'a Agent) -> Self {
+        Self {
+            agent: agent.name(),
+            ladder: agent.ladder(),
+            strategy: settings.run.strategy.as_str(),
+            value_usd: *settings.run.value_usd,
+        }
+    }
+}
+
 impl DecisionFacts {
     /// Strategies are compared over all runs, and only where the agent is given.
     pub fn read(
@@ -215,14 +228,12 @@ fn by_model(rows: Vec<ModelAttempt>) -> Vec<ModelSuccess> {
 
 impl RetryResult {
     fn new(kind: RetryKind, sums: &Sums) -> Self {
-        let share = Share::new(sums.done, sums.attempts);
-        let attempts_without_cost = sums.without_cost;
         Self {
             kind,
-            share,
+            share: Share::new(sums.done, sums.attempts),
             cost_usd: sums.cost_usd,
             cost_estimated: sums.cost_estimated,
-            attempts_without_cost,
+            attempts_without_cost: sums.without_cost,
         }
     }
 }

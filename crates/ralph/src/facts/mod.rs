@@ -12,6 +12,7 @@ mod plan;
 mod run;
 mod runs;
 mod task;
+mod tree;
 
 use ralph_core::decide::Waiter;
 use ralph_core::event::{EventKind, TaskRef, WaitingFor};
@@ -36,6 +37,7 @@ pub use plan::{OpenTask, PlanFacts, UnverifiedTask, next_command};
 pub use run::{GateChange, RunFacts, RunTask};
 pub use runs::RunLine;
 pub use task::{AttemptFacts, Related, TaskFacts, TrendKind, masked};
+pub use tree::tree_order;
 
 use crate::command_error::CommandError;
 use crate::settings::Settings;
@@ -179,7 +181,6 @@ impl StatusFacts {
 /// The runs at work, and the last one.
 #[derive(Debug)]
 pub struct RunsFacts {
-    /// The run that started last.
     pub run: Option<LastRun>,
     pub breaker: BreakerFacts,
     pub active: Vec<ActiveRun>,
@@ -238,10 +239,7 @@ impl ActiveRun {
         for claim in claims.iter().filter(|claim| claim.run_id == run.id) {
             attempts.extend(CurrentAttempt::read(store, claim)?);
         }
-        let waiting = match attempts.is_empty() {
-            true => CurrentWait::read(store, &run.id)?,
-            false => None,
-        };
+        let waiting = if attempts.is_empty() { CurrentWait::read(store, &run.id)? } else { None };
         Ok(Self {
             run_id: run.id,
             started_at: run.started_at,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::command_error::CommandError;
 use crate::ui::format;
 use crate::ui::style::{EvidenceKind, status_word};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, interrupted_tasks};
 
 /// A task that is not done: a row of `open` in `ralph status --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -105,7 +105,7 @@ impl PlanFacts {
     /// The same without what the last attempts on tasks came to, which is most of the work where a plan is large.
     pub fn without_attempts(workspace: &Workspace) -> Result<Self, CommandError> {
         let store = &workspace.store;
-        let interrupted = workspace.interrupted_tasks()?;
+        let interrupted = interrupted_tasks(&workspace.store)?;
         let (mut tasks, mut nodes) = store.whole_plan()?;
         for task in tasks.iter_mut().filter(|task| interrupted.contains_key(&task.id)) {
             task.status = Status::Pending;
@@ -155,7 +155,6 @@ impl PlanFacts {
         self.tasks.iter().filter(is_stuck).filter(|task| !chains.contains_key(&task.id)).collect()
     }
 
-    /// Each child with its parent.
     pub fn parents(&self) -> HashMap<&TaskId, &TaskId> {
         self.nodes.iter().filter_map(|node| Some((&node.id, node.parent.as_ref()?))).collect()
     }

@@ -36,7 +36,6 @@ pub struct RunFacts {
     pub attempts: u64,
     /// Attempts that do not count against their task: interrupted, rate-limited, not started.
     pub uncounted_attempts: u64,
-    /// Attempts that a crash of Ralph interrupted.
     pub crashed_attempts: u64,
     /// The old name of `crashed_attempts`, for one release.
     pub lost_attempts: u64,
@@ -58,7 +57,6 @@ pub struct RunFacts {
     pub gates_waiting: Vec<WaitingGate>,
 }
 
-/// A gate that was changed during a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct GateChange {
     #[serde(flatten)]

@@ -45,15 +45,10 @@ impl RunLine {
         let runs = store.runs()?;
         let first = runs.len().saturating_sub(most);
         let newest = runs.into_iter().skip(first);
-        newest
-            .map(|run| {
-                let agents = tallies.remove(&run.id).unwrap_or_default();
-                Self::read(store, run, agents)
-            })
-            .collect()
+        newest.map(|run| Self::read(store, tallies.remove(&run.id).unwrap_or_default(), run)).collect()
     }
 
-    fn read(store: &Store, run: RunRow, agents: Vec<AgentTally>) -> Result<Self, StoreError> {
+    fn read(store: &Store, agents: Vec<AgentTally>, run: RunRow) -> Result<Self, StoreError> {
         let active = is_active(&run);
         let end = match run.ended_at {
             Some(end) => Some(end),

@@ -17,7 +17,7 @@ use crate::command_error::CommandError;
 use crate::commands::run::policy;
 use crate::settings::Settings;
 use crate::ui::style::Standing;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, interrupted_tasks};
 
 #[derive(Debug, Serialize)]
 pub struct TaskFacts {
@@ -31,11 +31,8 @@ pub struct TaskFacts {
     pub next_command: Option<String>,
     pub parent: Option<Related>,
     pub subtasks: Vec<Related>,
-    /// What it depends on.
     pub dependencies: Vec<Related>,
-    /// What depends on it.
     pub dependents: Vec<Related>,
-    /// The attempt under way.
     pub under_way: Option<CurrentAttempt>,
     /// Every recorded attempt, oldest first.
     pub history: Vec<AttemptFacts>,
@@ -119,7 +116,7 @@ impl TaskFacts {
             record,
         });
         let history: Vec<AttemptFacts> = history.collect();
-        let interrupted = workspace.interrupted_tasks()?;
+        let interrupted = interrupted_tasks(&workspace.store)?;
         let mut claims = store.claims()?.into_iter();
         let claim = claims.find(|claim| claim.task_id == *id && claim.purpose == Purpose::Attempt);
         let claim = claim.filter(|_| !interrupted.contains_key(id));

@@ -105,7 +105,6 @@ pub struct Notice {
     pub cost_usd: Option<f64>,
     /// How many attempts reported no cost, where it ended: the whole is more then.
     pub cost_unknown: Option<u64>,
-    /// Whether an estimate is part of the cost, where it ended.
     pub cost_estimated: Option<bool>,
     pub tasks: Option<PlanCounts>,
     /// The command to type next.

@@ -26,7 +26,6 @@ pub struct TaskChanges {
     pub task: TaskRef,
     /// Of all its attempts whose changes these are.
     pub files: Vec<String>,
-    /// Whether Ralph rolled the changes back.
     pub rolled_back: bool,
     /// Whether they are in a commit, or saved where Ralph rolled them back.
     pub in_git: bool,
@@ -34,6 +33,17 @@ pub struct TaskChanges {
     pub diff: Option<String>,
     /// Whether the diff goes on.
     pub is_cut: bool,
+}
+
+impl TaskChanges {
+    /// Where the changes are, unless they are in a commit.
+    pub fn state(&self) -> &'static str {
+        match (self.rolled_back, self.in_git) {
+            (true, _) => ", rolled back",
+            (false, true) => "",
+            (false, false) => ", not committed",
+        }
+    }
 }
 
 /// The changes of a run's tasks, those first that are not done. What git cannot show is left out: the report is about more.

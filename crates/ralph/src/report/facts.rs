@@ -99,7 +99,6 @@ pub struct Failure {
     pub why: Option<String>,
     pub tried: Option<String>,
     pub suggestion: Option<String>,
-    /// Whether the task is done now.
     pub is_done_now: bool,
 }
 
@@ -173,18 +172,19 @@ impl ReportFacts {
     pub fn not_done_yet(&self) -> impl Iterator<Item = &OpenTask> {
         self.open.iter().filter(|task| !task.is_stuck())
     }
+
+    /// When the run ended, as what follows its start.
+    pub fn until(&self) -> String {
+        let end = self.run.ended_at.or(self.run.crashed_at);
+        end.map(|end| format!(" to {}", end.local_near(self.run.started_at))).unwrap_or_default()
+    }
 }
 
 /// The plots of the run; the comparison of strategies is over all runs. An agent that cannot be used any more is no reason
 /// to tell nothing.
 fn decisions(store: &Store, settings: &Settings, run: &RunId) -> Result<DecisionFacts, StoreError> {
     let agent = build_agent(settings.agent(), &settings.agents).ok();
-    let history = agent.as_ref().map(|agent| History {
-        agent: agent.name(),
-        ladder: agent.ladder(),
-        strategy: settings.run.strategy.as_str(),
-        value_usd: *settings.run.value_usd,
-    });
+    let history = agent.as_ref().map(|agent| History::of(settings, agent));
     DecisionFacts::read(store, Some(run), history)
 }
 

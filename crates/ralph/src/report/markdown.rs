@@ -56,10 +56,7 @@ fn code(text: &str, most: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    match text.is_empty() {
-        true => String::new(),
-        false => format!("{fence}{pad}{text}{pad}{fence}"),
-    }
+    if text.is_empty() { String::new() } else { format!("{fence}{pad}{text}{pad}{fence}") }
 }
 
 fn name(task: &TaskRef) -> String {
@@ -116,10 +113,7 @@ pub fn markdown(facts: &ReportFacts) -> String {
     page.line(format_args!("# {}: run {}\n", plain(&facts.project, TITLE), run.run_id));
     page.line(format_args!("**Plan now: {}**\n", facts.tasks.summary()));
     let spent = format::spent(run.attempts, run.uncounted_attempts, run.duration_ms, &run.cost);
-    let until = match run.ended_at.or(run.crashed_at) {
-        Some(end) => format!(" to {}", end.local_near(run.started_at)),
-        None => String::new(),
-    };
+    let until = facts.until();
     let started = run.started_at.local();
     page.line(format_args!("Run from {}{until}: {spent}.\n", started.get(..16).unwrap_or(&started)));
     match (&run.reason, facts.active) {
@@ -199,11 +193,7 @@ fn failed_attempt(failure: &Failure) -> String {
 }
 
 fn changed_files(of: &TaskChanges) -> String {
-    let state = match (of.rolled_back, of.in_git) {
-        (true, _) => ", rolled back",
-        (false, true) => "",
-        (false, false) => ", not committed",
-    };
+    let state = of.state();
     let files = code(&few(&of.files, FILES), LINE);
     format!("{}{state}: {files}", name(&of.task))
 }

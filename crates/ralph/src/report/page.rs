@@ -35,6 +35,8 @@ const TASK_DIFF_BYTES: usize = 64 * 1024;
 
 static STYLE: LazyLock<String> = LazyLock::new(|| format!("{}{}", include_str!("style.css"), plots::STYLE));
 
+const NONE_VERIFIED: &str = "<p class=\"soft\">Nothing: no gate passed for a finished task.</p>\n";
+
 /// A text of agents or people on one line, as part of the page.
 fn line(text: &str) -> String {
     escape(&one_line(text, LINE))
@@ -69,13 +71,20 @@ pub fn page(facts: &ReportFacts) -> String {
     );
     html.push_str(&head(facts));
     html.push_str("<main>\n");
+    let verified: Vec<&RunTask> = facts.run.done.iter().filter(|task| task.standing.verified).collect();
+    let unverified = facts.run.done.iter().filter(|task| !task.standing.verified).collect();
     for part in [
-        needs_you(facts),
+        listed("needs", "Needs you", facts.needs_you().collect(), open_task, "ralph status"),
         next(facts),
         asked(facts),
-        done(facts),
-        unverified(facts),
-        not_done(facts),
+        match verified.is_empty() {
+            true => section("", "Verified in this run", NONE_VERIFIED),
+            false => {
+                listed("", "Verified in this run: {}", verified, done_task, &of_run(facts, "ralph history"))
+            }
+        },
+        listed("", "Done, unverified: {}", unverified, done_task, &of_run(facts, "ralph status")),
+        listed("", "Not done yet: {}", facts.not_done_yet().collect(), open_task, "ralph task list"),
         failures(facts),
         cost(facts),
         changes(&facts.changes),
@@ -118,10 +127,7 @@ fn state(facts: &ReportFacts) -> (&'static str, &'static str) {
 fn head(facts: &ReportFacts) -> String {
     let run = &facts.run;
     let (class, word) = state(facts);
-    let until = match run.ended_at.or(run.crashed_at) {
-        Some(end) => format!(" to {}", end.local_near(run.started_at)),
-        None => String::new(),
-    };
+    let until = facts.until();
     let mut html = format!(
         "<header><h1>{}<span class=\"pill {class}\">{word}</span></h1>\
          <p class=\"soft\">Run {} · {}{until} · {}</p>\n{}<div class=\"facts\"><span>Plan now: <b>{}</b></span><span>This run: {}</span></div>\n",
@@ -226,14 +232,14 @@ fn open_task(task: &OpenTask) -> String {
     html + "</span></div>"
 }
 
-fn needs_you(facts: &ReportFacts) -> String {
-    let tasks: Vec<&OpenTask> = facts.needs_you().collect();
+/// Tasks under a heading, in which `{}` is their number. Without any, there is no heading either.
+fn listed<T>(class: &str, heading: &str, tasks: Vec<T>, item: fn(T) -> String, all: &str) -> String {
     if tasks.is_empty() {
         return String::new();
     }
-    section("needs", "Needs you", &list(tasks.into_iter().map(open_task), "ralph status"))
+    let heading = heading.replace("{}", &counted(tasks.len() as u64, "task"));
+    section(class, &heading, &list(tasks.into_iter().map(item), all))
 }
-
 fn next(facts: &ReportFacts) -> String {
     let steps = facts.next_steps();
     let items = steps.iter().map(|step| match &step.command {
@@ -280,37 +286,6 @@ fn done_task(task: &RunTask) -> String {
         title(&task.task),
         escape(&took)
     )
-}
-
-fn done(facts: &ReportFacts) -> String {
-    let verified: Vec<&RunTask> = facts.run.done.iter().filter(|task| task.standing.verified).collect();
-    if verified.is_empty() {
-        return section(
-            "",
-            "Verified in this run",
-            "<p class=\"soft\">Nothing: no gate passed for a finished task.</p>\n",
-        );
-    }
-    let heading = format!("Verified in this run: {}", counted(verified.len() as u64, "task"));
-    section("", &heading, &list(verified.into_iter().map(done_task), &of_run(facts, "ralph history")))
-}
-
-fn unverified(facts: &ReportFacts) -> String {
-    let tasks: Vec<&RunTask> = facts.run.done.iter().filter(|task| !task.standing.verified).collect();
-    if tasks.is_empty() {
-        return String::new();
-    }
-    let heading = format!("Done, unverified: {}", counted(tasks.len() as u64, "task"));
-    section("", &heading, &list(tasks.into_iter().map(done_task), &of_run(facts, "ralph status")))
-}
-
-fn not_done(facts: &ReportFacts) -> String {
-    let tasks: Vec<&OpenTask> = facts.not_done_yet().collect();
-    if tasks.is_empty() {
-        return String::new();
-    }
-    let heading = format!("Not done yet: {}", counted(tasks.len() as u64, "task"));
-    section("", &heading, &list(tasks.into_iter().map(open_task), "ralph task list"))
 }
 
 fn failure(failure: &Failure) -> String {
@@ -446,11 +421,7 @@ fn changes(all: &[TaskChanges]) -> String {
     }
     let mut room = DIFF_BYTES;
     let items = all.iter().map(|of| {
-        let state = match (of.rolled_back, of.in_git) {
-            (true, _) => ", rolled back",
-            (false, true) => "",
-            (false, false) => ", not committed",
-        };
+        let state = of.state();
         let files = counted(of.files.len() as u64, "file");
         let see = if of.in_git { format!("ralph diff {}", of.task.name()) } else { "git diff".to_owned() };
         let see = command(&see);

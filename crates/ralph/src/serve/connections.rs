@@ -52,12 +52,12 @@ pub enum Message {
 
 /// Sends messages, and wakes the thread that waits for them.
 #[derive(Clone)]
-pub struct Mailbox {
+pub struct MessageSender {
     messages: Sender<Message>,
     wake: Arc<UnixStream>,
 }
 
-impl Mailbox {
+impl MessageSender {
     pub fn send(&self, message: Message) {
         if self.messages.send(message).is_ok() {
             // A full pipe wakes, too.
@@ -149,16 +149,16 @@ pub struct Connections {
 }
 
 impl Connections {
-    pub fn new(listener: TcpListener) -> io::Result<(Self, Mailbox)> {
+    pub fn new(listener: TcpListener) -> io::Result<(Self, MessageSender)> {
         listener.set_nonblocking(true)?;
         let (woken, wake) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
         wake.set_nonblocking(true)?;
         let (sender, messages) = mpsc::channel();
-        let mailbox = Mailbox { messages: sender, wake: Arc::new(wake) };
+        let sender = MessageSender { messages: sender, wake: Arc::new(wake) };
         let connections =
             Self { listener, open: Vec::new(), last_id: 0, messages, woken, present: HashMap::new() };
-        Ok((connections, mailbox))
+        Ok((connections, sender))
     }
 
     /// Answers until the interrupt. `pages` hears how many pages are open whenever that changes.

@@ -5,15 +5,14 @@ use std::collections::{HashMap, HashSet};
 
 use ralph_core::model::{Task, TaskId};
 use serde::Serialize;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::groups::{Group, Mark, Tally, groups, shown};
 use crate::facts::{PhaseNames, PlanFacts};
 use crate::plots::escape;
 use crate::ui::format::counted;
 use crate::ui::style::Standing;
+use crate::ui::table::{self, cut};
 
-/// Boxes of one drawing.
 const BOXES: usize = 150;
 /// Boxes above each other, before another column begins.
 const ROWS: usize = 14;
@@ -275,18 +274,14 @@ fn svg(boxes: &[Box], edges: &[(usize, usize)], says: &str) -> String {
             Some(tally) => {
                 out.push_str(&text("name", left, top, &cut(&one.name, COLUMNS)));
                 out.push_str(&bar(tally, left, y + 26, WIDTH - 20));
-                out.push_str(&text(
-                    "note",
-                    left,
-                    y + 43,
-                    &cut(&format!("{}  {}", one.title, one.note), COLUMNS + 6),
-                ));
+                let below = format!("{}  {}", one.title, one.note);
+                out.push_str(&text("note", left, y + 43, &cut(&below, COLUMNS + 6)));
             }
             None => {
                 out.push_str(&text("glyph", left, top, one.mark.glyph));
                 let room = COLUMNS.saturating_sub(3);
                 let name = cut(&one.name, 12);
-                let rest = room.saturating_sub(name.width() + 1);
+                let rest = room.saturating_sub(table::shown(&name) + 1);
                 out.push_str(&format!(
                     "<text class=\"head\" x=\"{}\" y=\"{top}\"><tspan class=\"name\">{}</tspan> <tspan class=\"title\">{}</tspan></text>",
                     left + 16,
@@ -328,23 +323,6 @@ fn bar(tally: Tally, x: i64, y: i64, width: i64) -> String {
     out
 }
 
-/// The beginning of a text that takes no more than so many columns.
-fn cut(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        used += c.width().unwrap_or_default();
-        if used > columns {
-            break;
-        }
-        out.push(c);
-    }
-    out + "…"
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -352,16 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_cut_by_the_room_it_takes() {
-        for (text, columns, expected) in [
-            ("short", 5, "short"),
-            ("longer", 5, "long…"),
-            ("日本語", 5, "日本…"),
-            ("日本語", 6, "日本語"),
-            ("x", 0, "…"),
-        ] {
-            assert_eq!(cut(text, columns), expected);
-        }
+    fn an_address_has_no_other_letters() {
         assert_eq!(encoded("phase 2/a%"), "phase%202%2Fa%25");
     }
 

@@ -51,10 +51,7 @@ pub fn shown(text: &str, most: usize) -> String {
 pub fn shown_lines(text: &str, most_bytes: usize) -> String {
     let text = mask_secrets(&clean(text)).into_owned();
     let start = ralph_core::text::first_bytes(&text, most_bytes);
-    match start.len() < text.len() {
-        true => format!("{start}\n[…]"),
-        false => text,
-    }
+    if start.len() < text.len() { format!("{start}\n[…]") } else { text }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -196,7 +193,6 @@ impl PlanList {
         Self { groups, left_out: rest.len() }
     }
 
-    /// The tasks that are listed.
     pub fn tasks<'p>(&self, plan: &'p PlanFacts) -> impl Iterator<Item = &'p TaskId> {
         let places = self.groups.iter().flat_map(|(_, listed)| listed);
         places.filter_map(|place| plan.tasks.get(*place)).map(|task| &task.id)

@@ -24,7 +24,6 @@ pub enum Method {
     Post,
 }
 
-/// A whole request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub method: Method,

@@ -1,13 +1,13 @@
-//! The dashboard: one page, served from here, that shows a project while somebody looks and acts for the person who opened it.
+//! The dashboard: one page, served from here, that shows a project and carries out what the person who opened it asks for.
 //!
-//! A thread has the connections ([`connections`]), one looks for what is new ([`watcher`]), two read views and act ([`desk`]). None of
+//! A thread has the connections ([`connections`]), one looks for what is new ([`watcher`]), two read views and act ([`api`]). None of
 //! them is part of a run: a dashboard may come and go.
 
 mod access;
+mod api;
 mod changes;
 mod connections;
 mod dag;
-mod desk;
 mod groups;
 mod http;
 mod now;
@@ -26,8 +26,8 @@ use ralph_core::agent::Interrupt;
 
 use access::Access;
 pub use access::Changes;
+use api::Api;
 use connections::Connections;
-use desk::Desk;
 use watcher::Watcher;
 
 use crate::command_error::CommandError;
@@ -96,20 +96,20 @@ impl Dashboard {
     pub fn serve(self, root: &Path, interrupt: &Interrupt) -> Result<(), CommandError> {
         let failed =
             |error: io::Error| CommandError::environment(format_args!("the dashboard stopped: {error}"));
-        let (mut connections, mailbox) = Connections::new(self.listener).map_err(failed)?;
+        let (mut connections, messages) = Connections::new(self.listener).map_err(failed)?;
         let access = self.access;
-        let desk = Desk::open(root, &mailbox, interrupt, access.changes)?;
+        let api = Api::open(root, &messages, interrupt, access.changes)?;
         let pages = Arc::new(AtomicUsize::new(0));
         let watcher = Watcher {
             root: root.to_owned(),
-            mailbox,
+            messages,
             pages: pages.clone(),
             interrupt: interrupt.clone(),
             changes: access.changes,
         };
         let watcher = thread::Builder::new().name("watcher".to_owned()).spawn(move || watcher.run());
         let watcher = watcher.map_err(failed)?;
-        let handle = |id, request| routes::handle(&access, &desk, id, request);
+        let handle = |id, request| routes::handle(&access, &api, id, request);
         let told = |open| {
             pages.store(open, Ordering::Relaxed);
             watcher.thread().unpark();

@@ -40,7 +40,6 @@ pub struct Now {
     pub more_needs: usize,
     pub notices: Vec<Notice>,
     pub workers: Vec<Worker>,
-    /// What a run waits for.
     pub waiting: Option<Wait>,
     pub cost: Option<String>,
     pub budgets: Vec<Bar>,
@@ -199,14 +198,24 @@ fn eta_in_words(eta: &Eta) -> String {
         // Seconds would say more than is known.
         ms => format!("about {}", format::elapsed(Duration::from_secs(ms.div_ceil(60_000) * 60))),
     };
-    let basis = match eta.attempts {
-        1 => "1 attempt like these".to_owned(),
-        n => format!("{n} attempts like these"),
-    };
-    format!("{left} left ({basis})")
+    format!("{left} left ({} like these)", format::counted(eta.attempts, "attempt"))
 }
 
 fn run_now(runs: &RunsFacts) -> Option<RunNow> {
+    let over = |id: &RunId, started_at: Timestamp, word: &str, class: &'static str| RunNow {
+        id: id.clone(),
+        active: false,
+        word: word.to_owned(),
+        class,
+        started_at,
+        ended_at: None,
+        duration_ms: 0,
+        can_pause: false,
+        can_resume: false,
+        reason: None,
+        hint: None,
+        others: 0,
+    };
     if let Some(run) = runs.active.last() {
         let is_paused = run.waiting.as_ref().is_some_and(|wait| wait.waiting_for == WaitingFor::Resume);
         let (word, class) = match (run.request, is_paused) {
@@ -218,38 +227,19 @@ fn run_now(runs: &RunsFacts) -> Option<RunNow> {
             _ => ("running", "run"),
         };
         return Some(RunNow {
-            id: run.run_id.clone(),
             active: true,
-            word: word.to_owned(),
-            class,
-            started_at: run.started_at,
-            ended_at: None,
-            duration_ms: 0,
             can_pause: run.request.is_none() && !is_paused,
             can_resume: is_paused || run.request == Some(RunRequest::Pause),
-            reason: None,
-            hint: None,
             others: runs.active.len() - 1,
+            ..over(&run.run_id, run.started_at, word, class)
         });
     }
     // A run that crashed before an attempt of it was recorded is not the last one that is told of, but it is the last one.
     let crashed = runs.run.as_ref().map(|last| &last.run).filter(|run| run.outcome.is_none());
     let run = runs.last_run.as_ref()?;
     if let Some(crashed) = crashed.filter(|crashed| crashed.id != run.run_id) {
-        return Some(RunNow {
-            id: crashed.id.clone(),
-            active: false,
-            word: "crashed".to_owned(),
-            class: "bad",
-            started_at: crashed.started_at,
-            ended_at: None,
-            duration_ms: 0,
-            can_pause: false,
-            can_resume: false,
-            reason: Some("Ralph crashed; the next run continues where it stopped".to_owned()),
-            hint: None,
-            others: 0,
-        });
+        let reason = Some("Ralph crashed; the next run continues where it stopped".to_owned());
+        return Some(RunNow { reason, ..over(&crashed.id, crashed.started_at, "crashed", "bad") });
     }
     let (word, class) = match (run.outcome.as_str(), run.exit_code) {
         ("died", _) => ("crashed", "bad"),
@@ -257,18 +247,11 @@ fn run_now(runs: &RunsFacts) -> Option<RunNow> {
         _ => ("stopped", "weak"),
     };
     Some(RunNow {
-        id: run.run_id.clone(),
-        active: false,
-        word: word.to_owned(),
-        class,
-        started_at: run.started_at,
         ended_at: run.ended_at.or(run.crashed_at),
         duration_ms: run.duration_ms,
-        can_pause: false,
-        can_resume: false,
         reason: run.reason.as_ref().map(|reason| shown(reason, LINE_CHARS)),
         hint: run.hint.as_ref().map(|hint| shown(hint, LINE_CHARS)),
-        others: 0,
+        ..over(&run.run_id, run.started_at, word, class)
     })
 }
 
@@ -289,31 +272,25 @@ fn need(task: &OpenTask) -> Need {
 fn notices(workspace: &Workspace, runs: &RunsFacts) -> Result<Vec<Notice>, CommandError> {
     let store = &workspace.store;
     let mut notices = Vec::new();
+    let mut tell = |text: String, command: Option<&str>| {
+        notices.push(Notice { text, command: command.map(str::to_owned) });
+    };
     if let Some(error) = workspace.replaced_plan() {
-        notices.push(Notice {
-            text: shown(error.message(), LINE_CHARS),
-            command: Some("ralph status".to_owned()),
-        });
+        tell(shown(error.message(), LINE_CHARS), Some("ralph status"));
     }
     if runs.breaker.state != BreakerState::Closed {
         let failures = format::counted(runs.breaker.failures, "failure");
-        notices.push(Notice {
-            text: format!("The circuit breaker is open after {failures} in a row."),
-            command: Some("ralph analyze".to_owned()),
-        });
+        tell(format!("The circuit breaker is open after {failures} in a row."), Some("ralph analyze"));
     }
     for gate in store.waiting_gates()?.iter().take(NEEDS) {
         let (before, after) = (gate.gate.before.as_deref(), gate.gate.after.as_deref());
         let text = lines::waiting_gate(&gate.gate.name, &gate.path, before, after);
         let text = anstream::adapter::strip_str(&text).to_string();
-        notices.push(Notice { text: shown(&text, LINE_CHARS), command: None });
+        tell(shown(&text, LINE_CHARS), None);
     }
     for limit in &store.agent_limits(now())? {
         let until = limit.until.local_near(now());
-        notices.push(Notice {
-            text: format!("{} hit its usage limit, which resets at {until}.", shown(&limit.agent, 60)),
-            command: None,
-        });
+        tell(format!("{} hit its usage limit, which resets at {until}.", shown(&limit.agent, 60)), None);
     }
     Ok(notices)
 }

@@ -1,11 +1,11 @@
 //! Which request gets what, and what has to be proved first: the name of the host always, then the cookie, but for the page itself and
 //! the exchange of the token, which hold no data.
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::access::Access;
+use super::api::Api;
 use super::connections::{Id, Next};
-use super::desk::Desk;
 use super::http::{Answer, Method, Request};
 
 const PAGE: &str = include_str!("app/index.html");
@@ -21,11 +21,11 @@ const SCRIPT: &str = concat!(
 );
 const ICON: &str = include_str!("app/icon.svg");
 
-pub fn handle(access: &Access, desk: &Desk, id: Id, request: Request) -> Next {
+pub fn handle(access: &Access, api: &Api, id: Id, request: Request) -> Next {
     match route(access, &request) {
         Ok(Route::Answer(answer)) => Next::Answer(answer),
         Ok(Route::Stream) => Next::Stream,
-        Ok(Route::Desk) => match desk.take(id, request) {
+        Ok(Route::Api) => match api.take(id, request) {
             true => Next::Wait,
             false => Next::Answer(Answer::error(503, "too many requests are waiting; try again")),
         },
@@ -36,7 +36,7 @@ pub fn handle(access: &Access, desk: &Desk, id: Id, request: Request) -> Next {
 enum Route {
     Answer(Answer),
     Stream,
-    Desk,
+    Api,
 }
 
 fn route(access: &Access, request: &Request) -> Result<Route, super::access::Refusal> {
@@ -55,22 +55,19 @@ fn route(access: &Access, request: &Request) -> Result<Route, super::access::Ref
     }
     match (request.method, request.path.as_str()) {
         (Method::Get, "/api/events") => Ok(Route::Stream),
-        (Method::Get, path) if path.starts_with("/api/") || path == "/report" => Ok(Route::Desk),
+        (Method::Get, path) if path.starts_with("/api/") || path == "/report" => Ok(Route::Api),
         (Method::Post, "/api/action") => {
             access.check_change(request)?;
-            Ok(Route::Desk)
+            Ok(Route::Api)
         }
         _ => Err((404, "there is no such page")),
     }
 }
 
 fn exchange(access: &Access, request: &Request) -> Result<Answer, super::access::Refusal> {
-    #[derive(Deserialize)]
-    struct Asked {
-        token: String,
-    }
-    let asked: Asked = serde_json::from_slice(&request.body).map_err(|_| (400, "there is no token"))?;
-    let (cookie, key) = access.exchange(&asked.token)?;
+    let asked: Option<Value> = serde_json::from_slice(&request.body).ok();
+    let token = asked.as_ref().and_then(|asked| asked["token"].as_str()).ok_or((400, "there is no token"))?;
+    let (cookie, key) = access.exchange(token)?;
     let body = serde_json::json!({ "key": key }).to_string();
     Ok(Answer::with(200, "application/json", &cookie, body.as_bytes()))
 }

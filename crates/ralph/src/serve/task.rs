@@ -2,7 +2,7 @@
 
 use ralph_core::agent::Interrupt;
 use ralph_core::git::DiffForm;
-use ralph_core::model::{Outcome, Status, TaskId, Timestamp};
+use ralph_core::model::{Attempt, Outcome, Status, TaskId, Timestamp};
 use serde::Serialize;
 
 use super::groups::{Mark, shown, shown_lines};
@@ -126,14 +126,10 @@ impl TaskView {
             can_note: !matches!(status, Status::Done | Status::Skipped),
             under_way: facts.under_way.as_ref().map(|one| UnderWay {
                 number: one.attempt_number,
-                what: [
-                    Some(format!("attempt {}", one.attempt)),
-                    format::agent_and_model(one.agent.as_deref(), one.model.as_deref()),
-                ]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join(" · "),
+                what: match format::agent_and_model(one.agent.as_deref(), one.model.as_deref()) {
+                    Some(who) => format!("attempt {} · {who}", one.attempt),
+                    None => format!("attempt {}", one.attempt),
+                },
                 since: one.since,
             }),
             parent: facts.parent.iter().map(Other::from).collect(),
@@ -197,8 +193,7 @@ impl From<&AttemptFacts> for AttemptView {
             name: format::attempt_name(attempt.counted, attempt.attempt, attempt.attempt_number),
             class,
             glyph,
-            agent: format::agent_and_model(attempt.agent.as_deref(), Some(&attempt.model))
-                .map(|it| shown(&it, 100)),
+            agent: who(attempt),
             rationale: attempt.rationale.as_ref().map(|why| shown(why, 400)),
             started_at: attempt.started_at,
             duration_ms: attempt.duration_ms,
@@ -225,6 +220,11 @@ impl From<&AttemptFacts> for AttemptView {
             learnings: attempt.learnings_shown.len(),
         }
     }
+}
+
+fn who(attempt: &Attempt) -> Option<String> {
+    let who = format::agent_and_model(attempt.agent.as_deref(), Some(&attempt.model));
+    who.map(|who| shown(&who, 100))
 }
 
 #[derive(Debug, Serialize)]
@@ -299,8 +299,7 @@ impl PromptView {
             return Ok(Self::Kept {
                 number,
                 attempt: format::attempt_name(attempt.counted, attempt.attempt, number),
-                agent: format::agent_and_model(attempt.agent.as_deref(), Some(&attempt.model))
-                    .map(|it| shown(&it, 100)),
+                agent: who(attempt),
                 rationale: attempt.rationale.as_deref().map(text),
                 prompt,
             });

@@ -15,7 +15,7 @@ use ralph_core::model::{RunId, TaskId, Timestamp};
 use serde::Serialize;
 
 use super::access::Changes;
-use super::connections::{Mailbox, Message};
+use super::connections::{Message, MessageSender};
 use super::now::Now;
 use super::task::keep_end;
 use crate::command_error::CommandError;
@@ -43,7 +43,7 @@ const EVENTS: u32 = 500;
 
 pub struct Watcher {
     pub root: PathBuf,
-    pub mailbox: Mailbox,
+    pub messages: MessageSender,
     /// How many pages are open.
     pub pages: Arc<AtomicUsize>,
     pub interrupt: Interrupt,
@@ -69,6 +69,7 @@ struct Watched {
 }
 
 /// The live output of an attempt.
+#[derive(Default)]
 struct Output {
     log: Option<LogText>,
     path: Option<String>,
@@ -151,10 +152,9 @@ impl Watcher {
     fn open(&self) -> Result<Watched, CommandError> {
         let file = self.file();
         let workspace = Workspace::open_to_read(Some(&self.root))?;
-        let settings = workspace.settings()?;
         Ok(Watched {
+            settings: workspace.settings()?,
             workspace,
-            settings,
             file,
             version: None,
             is_due: true,
@@ -170,11 +170,11 @@ impl Watcher {
     fn event(&self, kind: &str, value: &impl Serialize, name: Option<&str>) {
         let Ok(json) = serde_json::to_string(value) else { return };
         let frame = format!("event: {kind}\ndata: {json}\n\n").into_bytes().into();
-        self.mailbox.send(Message::Event { name: name.map(str::to_owned), frame });
+        self.messages.send(Message::Event { name: name.map(str::to_owned), frame });
     }
 
     fn over(&self, name: &str) {
-        self.mailbox.send(Message::Over { name: name.to_owned() });
+        self.messages.send(Message::Over { name: name.to_owned() });
     }
 
     fn tell_now(&self, watched: &mut Watched) -> Result<(), CommandError> {
@@ -229,7 +229,7 @@ impl Watcher {
         });
         for attempt in attempts.iter().filter(|attempt| attempt.log_path.is_some()) {
             let id = &attempt.task.task_id;
-            let output = outputs.entry(id.clone()).or_insert_with(Output::new);
+            let output = outputs.entry(id.clone()).or_default();
             if output.more(workspace, attempt) {
                 let value = serde_json::json!({ "task": id, "text": output.text });
                 self.event("output", &value, Some(&format!("output {id}")));
@@ -260,15 +260,11 @@ fn runs_at_work(workspace: &Workspace) -> Result<Vec<(RunId, bool)>, CommandErro
 }
 
 impl Output {
-    fn new() -> Self {
-        Self { log: None, path: None, text: String::new() }
-    }
-
     /// Reads on; whether there is something new. A log that cannot be read has nothing to show.
     fn more(&mut self, workspace: &Workspace, attempt: &CurrentAttempt) -> bool {
         let mut is_new = false;
         if self.path != attempt.log_path {
-            *self = Self { path: attempt.log_path.clone(), ..Self::new() };
+            *self = Self { path: attempt.log_path.clone(), ..Self::default() };
             is_new = true;
         }
         if self.log.is_none() {

@@ -58,7 +58,6 @@ pub const CHANGED_DEFAULTS: &[ChangedDefault] = &[
     },
 ];
 
-/// The revision of the defaults that this Ralph has.
 pub fn defaults_revision() -> u32 {
     let revisions = CHANGED_DEFAULTS.iter().map(|change| change.revision);
     revisions.max().unwrap_or(0)

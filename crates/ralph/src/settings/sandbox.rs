@@ -1,45 +1,25 @@
 //! What the settings of the sandbox can hold: networks and sizes.
 
-use ralph_core::sandbox::{Mode, Network};
+use ralph_core::sandbox::Network;
 use serde_json::Value;
 
-use super::types::{Choice, Kind, SettingType, list};
+use super::types::{Kind, SettingType, list, setting_types};
 
-impl Choice for Mode {
-    fn all() -> Vec<(&'static str, Self)> {
-        Self::ALL.map(|one| (one.as_str(), one)).into()
-    }
-}
-
-/// What an agent may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentNetwork(pub Network);
 
-/// What a gate may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GateNetwork(pub Network);
 
-impl SettingType for AgentNetwork {
-    const KIND: Kind = Kind::Network(&["open", "none"]);
-
-    fn parse(text: &str) -> Option<Self> {
-        network(text).filter(|network| *network != Network::Loopback).map(Self)
-    }
-
-    fn show(&self) -> Value {
-        show(&self.0)
-    }
+setting_types! {
+    AgentNetwork: Kind::Network(&["open", "none"]), |text| Self::of(text), |it| show(&it.0);
+    GateNetwork: Kind::Network(&["open", "none", "loopback"]), |text| network(text).map(Self), |it| show(&it.0);
+    Size: Kind::Size, |text| Self::of(text), |it| it.text();
 }
 
-impl SettingType for GateNetwork {
-    const KIND: Kind = Kind::Network(&["open", "none", "loopback"]);
-
-    fn parse(text: &str) -> Option<Self> {
-        network(text).map(Self)
-    }
-
-    fn show(&self) -> Value {
-        show(&self.0)
+impl AgentNetwork {
+    fn of(text: &str) -> Option<Self> {
+        network(text).filter(|network| *network != Network::Loopback).map(Self)
     }
 }
 
@@ -80,10 +60,8 @@ pub struct Size(pub u64);
 
 const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
-impl SettingType for Size {
-    const KIND: Kind = Kind::Size;
-
-    fn parse(text: &str) -> Option<Self> {
+impl Size {
+    fn of(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_uppercase();
         let text = text.strip_suffix("IB").or_else(|| text.strip_suffix('B')).unwrap_or(&text);
         let unit = UNITS.iter().find(|(unit, _)| text.ends_with(*unit));
@@ -92,10 +70,10 @@ impl SettingType for Size {
         (bytes > 0).then_some(Self(bytes))
     }
 
-    fn show(&self) -> Value {
+    fn text(&self) -> String {
         let unit = UNITS.iter().find(|(_, bytes)| self.0.is_multiple_of(*bytes));
         let text = unit.map(|(unit, bytes)| format!("{}{unit}", self.0 / bytes));
-        text.unwrap_or_else(|| self.0.to_string()).into()
+        text.unwrap_or_else(|| self.0.to_string())
     }
 }
 

@@ -8,6 +8,7 @@ use jiff::SpanRelativeTo;
 use ralph_core::engine::{CommitWhen, OnDirty, OnOpen, PauseOn, ReviewWhen};
 use ralph_core::git::RollbackMode;
 use ralph_core::model::Strategy;
+use ralph_core::sandbox::Mode;
 use ralph_core::store::without_password;
 use ralph_core::text::{MASK, mask_secrets, one_line};
 use serde_json::Value;
@@ -204,28 +205,39 @@ pub trait SettingType: Sized {
     fn show(&self) -> Value;
 }
 
-/// Types that the standard library reads and writes.
-macro_rules! plain {
-    ($( $type:ty: $kind:expr, $is_valid:expr; )+) => {
+/// How types are read from text and shown.
+macro_rules! setting_types {
+    ($( $type:ty: $kind:expr, |$text:ident| $parse:expr, |$value:ident| $shown:expr; )+) => {
         $( impl SettingType for $type {
             const KIND: Kind = $kind;
 
-            fn parse(text: &str) -> Option<Self> {
-                text.parse().ok().filter($is_valid)
+            fn parse($text: &str) -> Option<Self> {
+                $parse
             }
 
             fn show(&self) -> Value {
-                self.to_string().into()
+                let $value = self;
+                $shown.into()
             }
         } )+
     };
 }
 
-plain! {
-    String: Kind::Text, |_| true;
-    bool: Kind::Flag, |_| true;
-    u32: Kind::CountOrZero, |_| true;
-    f64: Kind::Number, |n: &f64| n.is_finite() && *n > 0.0;
+pub(super) use setting_types;
+
+setting_types! {
+    String: Kind::Text, |text| Some(text.to_owned()), |it| it.as_str();
+    bool: Kind::Flag, |text| text.parse().ok(), |it| it.to_string();
+    u32: Kind::CountOrZero, |text| text.parse().ok(), |it| it.to_string();
+    f64: Kind::Number, |text| text.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0), |it| it.to_string();
+    Count: Kind::Count, |text| u32::parse(text).filter(|n| *n > 0).map(Self), |it| it.0.to_string();
+    Duration: Kind::Duration, |text| parse_duration(text), |it| show_duration(*it);
+    Vec<String>: Kind::Words, |text| Some(list(text)), |it| it.as_slice();
+    Patterns: Kind::Patterns, |text| Self::of(list(text)), |it| it.0.as_slice();
+    AgentsMd: Kind::FlagOrPath, |text| Self::of(text), |it| it.word();
+    Secret: Kind::Text, |text| Some(Self(text.to_owned())), |_it| MASK;
+    WebhookUrl: Kind::Text, |text| Some(Self(text.to_owned())), |it| shown_url(&it.0);
+    StoreUrl: Kind::Text, |text| Some(Self(text.to_owned())), |it| one_line(&without_password(&it.0), 200);
 }
 
 /// A setting that may be absent. Empty text means the same.
@@ -248,57 +260,14 @@ impl<T: SettingType> SettingType for Option<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(pub u32);
 
-impl SettingType for Count {
-    const KIND: Kind = Kind::Count;
-
-    fn parse(text: &str) -> Option<Self> {
-        u32::parse(text).filter(|n| *n > 0).map(Self)
-    }
-
-    fn show(&self) -> Value {
-        self.0.show()
-    }
-}
-
-impl SettingType for Duration {
-    const KIND: Kind = Kind::Duration;
-
-    fn parse(text: &str) -> Option<Self> {
-        parse_duration(text)
-    }
-
-    fn show(&self) -> Value {
-        show_duration(*self).into()
-    }
-}
-
-impl SettingType for Vec<String> {
-    const KIND: Kind = Kind::Words;
-
-    fn parse(text: &str) -> Option<Self> {
-        Some(list(text))
-    }
-
-    fn show(&self) -> Value {
-        self.as_slice().into()
-    }
-}
-
 /// Patterns of files below the project's root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patterns(pub Vec<String>);
 
-impl SettingType for Patterns {
-    const KIND: Kind = Kind::Patterns;
-
-    fn parse(text: &str) -> Option<Self> {
-        let patterns = list(text);
+impl Patterns {
+    fn of(patterns: Vec<String>) -> Option<Self> {
         let is_refused = |pattern: &String| ralph_core::gate::Patterns::refusal(pattern).is_some();
         (!patterns.iter().any(is_refused)).then_some(Self(patterns))
-    }
-
-    fn show(&self) -> Value {
-        self.0.as_slice().into()
     }
 }
 
@@ -328,17 +297,17 @@ fn words_of<C: Choice>() -> Vec<&'static str> {
     C::all().into_iter().map(|(word, _)| word).collect()
 }
 
-impl Choice for Strategy {
-    fn all() -> Vec<(&'static str, Self)> {
-        Self::ALL.map(|one| (one.as_str(), one)).into()
-    }
+macro_rules! named_choices {
+    ($($type:ty)+) => {
+        $( impl Choice for $type {
+            fn all() -> Vec<(&'static str, Self)> {
+                Self::ALL.map(|one| (one.as_str(), one)).into()
+            }
+        } )+
+    };
 }
 
-impl Choice for Occasion {
-    fn all() -> Vec<(&'static str, Self)> {
-        Self::ALL.map(|one| (one.as_str(), one)).into()
-    }
-}
+named_choices! { Strategy Occasion Mode }
 
 macro_rules! choices {
     ($( $type:ty { $( $word:literal => $value:expr, )+ } )+) => {
@@ -414,10 +383,8 @@ pub enum AgentsMd {
     At(String),
 }
 
-impl SettingType for AgentsMd {
-    const KIND: Kind = Kind::FlagOrPath;
-
-    fn parse(text: &str) -> Option<Self> {
+impl AgentsMd {
+    fn of(text: &str) -> Option<Self> {
         match text {
             "true" => Some(Self::Standard),
             "false" => Some(Self::Off),
@@ -425,11 +392,11 @@ impl SettingType for AgentsMd {
         }
     }
 
-    fn show(&self) -> Value {
+    fn word(&self) -> &str {
         match self {
-            Self::Standard => "true".into(),
-            Self::Off => "false".into(),
-            Self::At(path) => path.as_str().into(),
+            Self::Standard => "true",
+            Self::Off => "false",
+            Self::At(path) => path,
         }
     }
 }
@@ -448,49 +415,13 @@ fn is_no_file(path: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Secret(pub String);
 
-impl SettingType for Secret {
-    const KIND: Kind = Kind::Text;
-
-    fn parse(text: &str) -> Option<Self> {
-        Some(Self(text.to_owned()))
-    }
-
-    fn show(&self) -> Value {
-        MASK.into()
-    }
-}
-
 /// A URL that is shown by its host alone.
 #[derive(Clone, Debug)]
 pub struct WebhookUrl(pub String);
 
-impl SettingType for WebhookUrl {
-    const KIND: Kind = Kind::Text;
-
-    fn parse(text: &str) -> Option<Self> {
-        Some(Self(text.to_owned()))
-    }
-
-    fn show(&self) -> Value {
-        shown_url(&self.0).into()
-    }
-}
-
 /// The URL of a server, shown without its password.
 #[derive(Clone, Debug)]
 pub struct StoreUrl(pub String);
-
-impl SettingType for StoreUrl {
-    const KIND: Kind = Kind::Text;
-
-    fn parse(text: &str) -> Option<Self> {
-        Some(Self(text.to_owned()))
-    }
-
-    fn show(&self) -> Value {
-        one_line(&without_password(&self.0), 200).into()
-    }
-}
 
 /// A URL without login, path and query: for many services they are all that is needed to post.
 pub fn shown_url(url: &str) -> String {

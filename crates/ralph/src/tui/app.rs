@@ -14,15 +14,15 @@ use ratatui_core::layout::Size;
 use super::ansi;
 use super::dialog::{Dialog, Question};
 use super::layout::{Areas, Pane};
-use super::outline::{Outline, Row};
-use super::view::{Ask, Head, Memory, Tab, TextKey, Told, Wanted, Which};
+use super::outline::{Node, Outline, Row};
+use super::view::{Head, Memory, Reply, Request, Tab, TextKey, Wanted, Which};
 use crate::facts::{AttemptFacts, CurrentAttempt, TaskFacts};
 pub use text::{Search, Text};
 
 /// What the program is to do for the screen.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
-    Ask(Ask),
+    Request(Request),
     /// Opens a task in the person's editor.
     Edit(Box<Task>),
     Copy(String),
@@ -38,7 +38,7 @@ pub enum Event {
     Mouse(MouseEvent),
     Paste(String),
     Resize(Size),
-    Told(Told),
+    Reply(Reply),
     /// A second has passed.
     Tick(Timestamp),
     /// What the editor made of a task; none where nothing was changed.
@@ -61,7 +61,7 @@ pub enum AttemptView<'a> {
     UnderWay(&'a CurrentAttempt),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct App {
     pub size: Size,
     pub now: Timestamp,
@@ -110,32 +110,11 @@ impl App {
             now,
             read_only,
             run,
-            focus: Pane::Plan,
             lower: Pane::Memory,
-            zoomed: false,
-            outline: Outline::default(),
-            rows: Vec::new(),
-            cursor: 0,
-            top: 0,
             follows_run: true,
-            folded: HashSet::new(),
-            problems: false,
-            plan: HashMap::new(),
-            head: Head::default(),
-            task: None,
-            chosen: None,
-            tab: Tab::default(),
-            explain: false,
             text: Text::following(),
-            memory: Memory::default(),
-            scrolled: 0,
-            dialog: None,
-            help: false,
-            message: None,
-            search: Search::default(),
             mouse: true,
-            ready: false,
-            wanted: Wanted::default(),
+            ..Self::default()
         }
     }
 
@@ -152,44 +131,26 @@ impl App {
         let wanted = self.wants();
         if wanted != self.wanted {
             self.wanted = wanted.clone();
-            effects.push(Effect::Ask(Ask::Show(Box::new(wanted))));
+            effects.push(Effect::Request(Request::Show(Box::new(wanted))));
         }
         effects
     }
 
     fn change(&mut self, event: Event) -> Vec<Effect> {
         match event {
-            Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Event::Key(key) => self.key(key),
-            Event::Paste(text) => {
-                if let Some(dialog) = &mut self.dialog {
-                    dialog.insert(&text);
-                }
-                Vec::new()
-            }
+            Event::Key(key) if key.kind == KeyEventKind::Release => {}
+            Event::Key(key) => return self.key(key),
+            Event::Paste(text) => self.dialog.iter_mut().for_each(|dialog| dialog.insert(&text)),
             Event::Mouse(mouse) => self.mouse(mouse),
-            Event::Resize(size) => {
-                self.size = size;
-                Vec::new()
-            }
-            Event::Tick(now) => {
-                self.now = now;
-                Vec::new()
-            }
-            Event::Told(told) => self.take(told),
-            Event::Edited(task, edited) => {
-                match edited {
-                    Ok(Some(edit)) => self.ask(Question::edit(self.name_of(&task), task, edit)),
-                    Ok(None) => self.say("nothing was changed"),
-                    Err(why) => self.fail(why),
-                }
-                Vec::new()
-            }
-            Event::Note(text) => {
-                self.say(text);
-                Vec::new()
-            }
+            Event::Resize(size) => self.size = size,
+            Event::Tick(now) => self.now = now,
+            Event::Reply(told) => return self.take(told),
+            Event::Edited(task, Ok(Some(edit))) => self.ask(Question::edit(self.name_of(&task), task, edit)),
+            Event::Edited(_, Ok(None)) => self.say("nothing was changed"),
+            Event::Edited(_, Err(why)) => self.fail(why),
+            Event::Note(text) => self.say(text),
         }
+        Vec::new()
     }
 
     fn say(&mut self, text: impl Into<String>) {
@@ -204,37 +165,35 @@ impl App {
         self.dialog = Some(Dialog::new(question));
     }
 
-    fn take(&mut self, told: Told) -> Vec<Effect> {
+    fn take(&mut self, told: Reply) -> Vec<Effect> {
         self.ready = true;
         match told {
-            Told::Outline(outline) => self.set_outline(outline),
-            Told::Rows(rows) => self.plan = rows,
-            Told::Head(head) => self.head = *head,
-            Told::Task(task) => self.task = task.map(|task| *task),
-            Told::Memory(memory) => self.memory = memory,
+            Reply::Outline(outline) => {
+                let selected = self.selected().cloned();
+                self.outline = outline;
+                self.set_rows(selected.as_ref());
+            }
+            Reply::Rows(rows) => self.plan = rows,
+            Reply::Head(head) => self.head = *head,
+            Reply::Task(task) => self.task = task.map(|task| *task),
+            Reply::Memory(memory) => self.memory = memory,
             // Also what comes late to the text that is still there: its reader may be asked for it again.
-            Told::Text { key, lines, how } if key == self.wanted.text || key == self.text.key => {
+            Reply::Text { key, lines, how } if key == self.wanted.text || key == self.text.key => {
                 self.text.take(key, &lines, how)
             }
             // Of something that was left since.
-            Told::Text { .. } => {}
-            Told::Found(found) => {
+            Reply::Text { .. } => {}
+            Reply::Found(found) => {
                 self.search.found = found;
                 self.find(true, true);
             }
-            Told::LastAction(Some((id, what))) => self.ask(Question::undo(id, &what)),
-            Told::LastAction(None) => self.say("nothing to undo"),
-            Told::Whole(task) => return vec![Effect::Edit(task)],
-            Told::Receipt(text) => self.say(text),
-            Told::Failed(why) => self.fail(why),
+            Reply::LastAction(Some((id, what))) => self.ask(Question::undo(id, &what)),
+            Reply::LastAction(None) => self.say("nothing to undo"),
+            Reply::Whole(task) => return vec![Effect::Edit(task)],
+            Reply::Receipt(text) => self.say(text),
+            Reply::Failed(why) => self.fail(why),
         }
         Vec::new()
-    }
-
-    fn set_outline(&mut self, outline: Outline) {
-        let selected = self.selected().cloned();
-        self.outline = outline;
-        self.set_rows(selected.as_ref());
     }
 
     /// Lays the rows out anew, with the same task selected where it is still there.
@@ -244,16 +203,13 @@ impl App {
             Row::Task(at) => self.outline.nodes.get(*at),
             Row::Phase(_) => None,
         };
-        let of = |id: &TaskId| self.rows.iter().position(|row| node(row).is_some_and(|node| node.id == *id));
-        let running = || {
-            self.rows.iter().position(|row| node(row).is_some_and(|node| node.status == Status::InProgress))
-        };
-        let first = || self.rows.iter().position(|row| matches!(row, Row::Task(_)));
-        let running = self.follows_run.then(running).flatten();
-        self.cursor = match selected {
-            _ if running.is_some() => running.unwrap_or(0),
-            Some(id) => of(id).unwrap_or(self.cursor),
-            None => first().unwrap_or(0),
+        let place =
+            |is_it: &dyn Fn(&Node) -> bool| self.rows.iter().position(|row| node(row).is_some_and(is_it));
+        let running = self.follows_run.then(|| place(&|node| node.status == Status::InProgress)).flatten();
+        self.cursor = match (running, selected) {
+            (Some(running), _) => running,
+            (None, Some(id)) => place(&|node| node.id == *id).unwrap_or(self.cursor),
+            (None, None) => place(&|_| true).unwrap_or(0),
         };
     }
 
@@ -273,7 +229,6 @@ impl App {
         }
     }
 
-    /// The facts of the selected task, once they are there.
     pub fn facts(&self) -> Option<&TaskFacts> {
         self.task.as_ref().filter(|task| Some(&task.task.id) == self.selected())
     }

@@ -27,20 +27,8 @@ pub struct Question {
     pub help: String,
     /// What Enter does.
     pub yes: &'static str,
-    purpose: Purpose,
-}
-
-#[derive(Debug)]
-enum Purpose {
-    Note(TaskId, NoteTime),
-    Pause,
-    GoAhead(TaskId),
-    Skip(TaskId),
-    Model(TaskId),
-    Edit(TaskId, Box<TaskEdit>),
-    Add,
-    Undo(i64),
-    Search,
+    /// Without what is typed; none for a search.
+    action: Option<Action>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -52,31 +40,21 @@ pub enum Done {
 }
 
 impl Question {
-    fn new(title: impl Into<String>, help: impl Into<String>, yes: &'static str, purpose: Purpose) -> Self {
-        Self { title: title.into(), help: help.into(), yes, purpose }
+    fn new(title: impl Into<String>, help: impl Into<String>, yes: &'static str, action: Action) -> Self {
+        Self { title: title.into(), help: help.into(), yes, action: Some(action) }
     }
 
     pub fn note(name: &str, task: TaskId) -> Self {
-        let help = format!(
-            "Its next attempt reads the note. At most {} characters.",
-            crate::ui::format::number(NOTE_CHARS as u64)
-        );
-        Self::new(
-            format!("Note for {name}"),
-            help,
-            "leave the note",
-            Purpose::Note(task, NoteTime::NextAttempt),
-        )
+        let most = crate::ui::format::number(NOTE_CHARS as u64);
+        let help = format!("Its next attempt reads the note. At most {most} characters.");
+        let note = Action::Note(task, String::new(), NoteTime::NextAttempt);
+        Self::new(format!("Note for {name}"), help, "leave the note", note)
     }
 
     pub fn note_now(name: &str, task: TaskId) -> Self {
         let help = "Ralph ends the attempt under way, which does not count, and retries with the note.";
-        Self::new(
-            format!("Note for {name}, now"),
-            help,
-            "end the attempt",
-            Purpose::Note(task, NoteTime::Now),
-        )
+        let note = Action::Note(task, String::new(), NoteTime::Now);
+        Self::new(format!("Note for {name}, now"), help, "end the attempt", note)
     }
 
     /// The same where no attempt is under way.
@@ -86,69 +64,62 @@ impl Question {
     }
 
     pub fn pause(state: &RunState) -> Self {
-        match state {
-            RunState::Pausing | RunState::Paused => Self::new(
-                "Resume the run?",
-                "Ralph continues with the next attempt.",
-                "resume",
-                Purpose::Pause,
-            ),
-            _ => Self::new(
+        let (title, help, yes) = match state {
+            RunState::Pausing | RunState::Paused => {
+                ("Resume the run?", "Ralph continues with the next attempt.", "resume")
+            }
+            _ => (
                 "Pause the run?",
                 "Ralph finishes the attempt under way and then waits until you resume.",
                 "pause",
-                Purpose::Pause,
             ),
-        }
+        };
+        Self::new(title, help, yes, Action::Pause)
     }
 
     pub fn go_ahead(name: &str, task: TaskId) -> Self {
         let help = "The run under way, or the next one, may attempt it again.";
-        Self::new(format!("Let {name} go ahead?"), help, "go ahead", Purpose::GoAhead(task))
+        Self::new(format!("Let {name} go ahead?"), help, "go ahead", Action::GoAhead(task))
     }
 
     pub fn skip(name: &str, task: TaskId) -> Self {
         let help = "Tasks that depend on it can then run. You may give a reason.";
-        Self::new(format!("Skip {name}?"), help, "skip", Purpose::Skip(task))
+        Self::new(format!("Skip {name}?"), help, "skip", Action::Skip(task, None))
     }
 
     pub fn model(name: &str, task: TaskId, models: &[String]) -> Self {
-        let known = match models.is_empty() {
-            true => String::new(),
-            false => format!(" Known: {}.", models.join(", ")),
-        };
-        let help = format!("Empty: Ralph chooses.{known}");
-        Self::new(format!("Model for the next attempt of {name}"), help, "choose", Purpose::Model(task))
+        let known = if models.is_empty() { String::new() } else { format!(" Known: {}.", models.join(", ")) };
+        let (title, help) =
+            (format!("Model for the next attempt of {name}"), format!("Empty: Ralph chooses.{known}"));
+        Self::new(title, help, "choose", Action::Model(task, None))
     }
 
     pub fn edit(name: String, task: TaskId, edit: Box<TaskEdit>) -> Self {
         let help = format!("Changes: {}. It takes effect at the next attempt.", editing::described(&edit));
-        Self::new(format!("Change {name}?"), help, "change", Purpose::Edit(task, edit))
+        Self::new(format!("Change {name}?"), help, "change", Action::Edit(task, edit))
     }
 
     pub fn add() -> Self {
         let help = "A title; e then adds a gate and a description.";
-        Self::new("Add a task at the end of the plan", help, "add", Purpose::Add)
+        Self::new("Add a task at the end of the plan", help, "add", Action::Add(String::new()))
     }
 
     pub fn undo(id: i64, what: &str) -> Self {
-        Self::new("Undo?", format!("You {what}."), "undo", Purpose::Undo(id))
+        Self::new("Undo?", format!("You {what}."), "undo", Action::Undo(id))
     }
 
     pub fn search() -> Self {
-        Self::new("Search", "", "search", Purpose::Search)
+        Self { title: "Search".to_owned(), help: String::new(), yes: "search", action: None }
     }
 
     fn takes_words(&self) -> bool {
-        match self.purpose {
-            Purpose::Note(..) | Purpose::Skip(_) | Purpose::Model(_) | Purpose::Add | Purpose::Search => true,
-            Purpose::Pause | Purpose::GoAhead(_) | Purpose::Edit(..) | Purpose::Undo(_) => false,
-        }
+        use Action::{Add, Model, Note, Skip};
+        matches!(self.action, None | Some(Note(..) | Skip(..) | Model(..) | Add(_)))
     }
 
     /// Whether it stands in one line at the foot.
     pub fn is_search(&self) -> bool {
-        matches!(self.purpose, Purpose::Search)
+        self.action.is_none()
     }
 }
 
@@ -181,20 +152,16 @@ impl Dialog {
     }
 
     fn done(&self) -> Done {
-        let text = self.input.as_ref().map(|input| input.text.trim().to_owned()).unwrap_or_default();
-        let some = (!text.is_empty()).then(|| text.clone());
-        let action = match &self.question.purpose {
-            Purpose::Note(..) | Purpose::Add if text.is_empty() => return Done::NotYet,
-            Purpose::Search => return Done::Search(text),
-            Purpose::Note(task, time) => Action::Note { task: task.clone(), text, time: *time },
-            Purpose::Pause => Action::Pause,
-            Purpose::GoAhead(task) => Action::GoAhead { task: task.clone() },
-            Purpose::Skip(task) => Action::Skip { task: task.clone(), reason: some },
-            Purpose::Model(task) => Action::Model { task: task.clone(), model: some },
-            Purpose::Edit(task, edit) => Action::Edit { task: task.clone(), edit: edit.clone() },
-            Purpose::Add => Action::Add { title: text },
-            Purpose::Undo(id) => Action::Undo { id: *id },
-        };
+        let typed = self.input.as_ref().map(|input| input.text.trim().to_owned()).unwrap_or_default();
+        let Some(mut action) = self.question.action.clone() else { return Done::Search(typed) };
+        match &mut action {
+            Action::Note(..) | Action::Add(_) if typed.is_empty() => return Done::NotYet,
+            Action::Note(_, text, _) | Action::Add(text) => *text = typed,
+            Action::Skip(_, words) | Action::Model(_, words) => {
+                *words = Some(typed).filter(|typed| !typed.is_empty());
+            }
+            Action::Pause | Action::GoAhead(_) | Action::Edit(..) | Action::Undo(_) => {}
+        }
         Done::Do(action)
     }
 }
@@ -264,7 +231,7 @@ mod tests {
         assert_eq!(dialog.input.as_ref().unwrap().text, "gößer ist bessr");
         typed(&mut dialog, &[(End, plain), (Char('w'), KeyModifiers::CONTROL), (Char('x'), plain)]);
         let done = typed(&mut dialog, &[(Enter, plain)]);
-        assert_eq!(done, Done::Do(Action::Add { title: "gößer ist x".to_owned() }));
+        assert_eq!(done, Done::Do(Action::Add("gößer ist x".to_owned())));
         typed(&mut dialog, &[(Char('u'), KeyModifiers::CONTROL)]);
         assert_eq!(typed(&mut dialog, &[(Enter, plain)]), Done::NotYet);
     }
@@ -273,7 +240,7 @@ mod tests {
     fn a_question_without_words_is_answered_by_one_key() {
         let answer = |code| Dialog::new(Question::undo(7, "skipped 2.1")).key(KeyEvent::from(code));
         for code in [KeyCode::Enter, KeyCode::Char('y')] {
-            assert_eq!(answer(code), Done::Do(Action::Undo { id: 7 }));
+            assert_eq!(answer(code), Done::Do(Action::Undo(7)));
         }
         for code in [KeyCode::Esc, KeyCode::Char('n'), KeyCode::Char('q')] {
             assert_eq!(answer(code), Done::Canceled);

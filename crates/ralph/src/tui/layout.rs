@@ -4,8 +4,9 @@ use ratatui_core::layout::{Margin, Position, Rect, Size};
 
 use super::view::Tab;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pane {
+    #[default]
     Plan,
     Attempts,
     Details,
@@ -101,7 +102,6 @@ impl Areas {
         self.place(pane).map(Place::inner).unwrap_or_default()
     }
 
-    /// How many rows of the plan are in view.
     pub fn plan_rows(&self) -> usize {
         let height = self.inner(Pane::Plan).height;
         usize::from(height - relations(height)).max(1)

@@ -15,6 +15,7 @@ mod reader;
 mod rows;
 mod screen;
 #[cfg(test)]
+#[path = "tests/sample.rs"]
 mod testing;
 mod texts;
 mod view;
@@ -35,7 +36,7 @@ use rustix::io::Errno;
 use self::app::{App, Effect, Event};
 use self::reader::Reader;
 use self::screen::{Screen, Signals};
-use self::view::{Ask, Told};
+use self::view::{Reply, Request};
 use crate::command_error::{CommandError, CommandResult};
 use crate::settings::Settings;
 use crate::workspace::{Workspace, is_read_only, now};
@@ -70,15 +71,15 @@ pub fn open(workspace: Workspace, settings: Settings, run: Option<RunId>) -> Com
         |error: io::Error| CommandError::environment(format_args!("cannot use the terminal: {error}"));
     let signals = Signals::listen().map_err(broken)?;
     let editing = workspace.project.ralph_dir().join("task-being-edited.txt");
-    let (ask, asked) = channel::<Ask>();
-    let (tell, told) = channel::<Told>();
+    let (requests, asked) = channel::<Request>();
+    let (reply, replies) = channel::<Reply>();
     let (wake, woken) = UnixStream::pair().map_err(broken)?;
     wake.set_nonblocking(true).and_then(|()| woken.set_nonblocking(true)).map_err(broken)?;
     let reader_run = run.clone();
     let work = move || {
         let reader = Reader::new(workspace, settings, reader_run, |one| {
             // Nobody listens any more when the person has quit. What cannot be written has been: the pipe is full.
-            let _ = tell.send(one);
+            let _ = reply.send(one);
             let _ = (&wake).write(&[1]);
         });
         reader.work(&asked);
@@ -87,7 +88,7 @@ pub fn open(workspace: Workspace, settings: Settings, run: Option<RunId>) -> Com
     let reader = thread::Builder::new().name("reader".to_owned()).spawn(work).map_err(broken)?;
     let size = screen.size().map_err(broken)?;
     let app = App::new(size, now(), is_read_only(), run.map(|run| run.to_string()));
-    let edge = Edge { app, ask, told, woken, signals, editing };
+    let edge = Edge { app, requests, replies, woken, signals, editing };
     let ended = edge.run(&mut screen);
     // The reader ends when nobody can ask any more; what it was asked to do is done first.
     let quit = Instant::now();
@@ -101,9 +102,9 @@ pub fn open(workspace: Workspace, settings: Settings, run: Option<RunId>) -> Com
 /// Where events come in and effects go out.
 struct Edge {
     app: App,
-    ask: Sender<Ask>,
-    told: Receiver<Told>,
-    /// Has something to read when the reader has told something.
+    requests: Sender<Request>,
+    replies: Receiver<Reply>,
+    /// Has something to read when the reader has replied.
     woken: UnixStream,
     signals: Signals,
     /// The file in which a task is edited.
@@ -113,7 +114,7 @@ struct Edge {
 impl Edge {
     fn run(mut self, screen: &mut Screen) -> io::Result<ExitCode> {
         let first = self.app.first();
-        let _ = self.ask.send(Ask::Show(Box::new(first)));
+        let _ = self.requests.send(Request::Show(Box::new(first)));
         let mut ticked = Instant::now();
         screen.draw(&self.app)?;
         loop {
@@ -124,8 +125,8 @@ impl Edge {
                 events.extend(event(terminal::read()?));
             }
             loop {
-                match self.told.try_recv() {
-                    Ok(told) => events.push(Event::Told(told)),
+                match self.replies.try_recv() {
+                    Ok(told) => events.push(Event::Reply(told)),
                     Err(TryRecvError::Empty) => break,
                     // It panicked, and gave the terminal back.
                     Err(TryRecvError::Disconnected) => return Err(io::Error::other(READER_ENDED)),
@@ -184,9 +185,9 @@ impl Edge {
     /// Does what the app asks for; the exit code if that is the end.
     fn effect(&mut self, effect: Effect, screen: &mut Screen) -> io::Result<Option<ExitCode>> {
         match effect {
-            Effect::Ask(ask) => {
+            Effect::Request(request) => {
                 // The reader has ended only where it panicked.
-                if self.ask.send(ask).is_err() {
+                if self.requests.send(request).is_err() {
                     return Err(io::Error::other(READER_ENDED));
                 }
             }

@@ -1,9 +1,11 @@
 //! The plan as a tree that can be folded: which rows there are, in which order, and which of them are in view.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use ralph_core::model::{Status, TaskId};
 use ralph_core::store::OutlineNode;
+
+use crate::facts::tree_order;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outline {
@@ -34,7 +36,6 @@ impl Node {
     }
 }
 
-/// A row of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
     /// The phase of the task at this place begins.
@@ -43,26 +44,19 @@ pub enum Row {
 }
 
 impl Outline {
-    /// From tasks in plan order. A task whose parent is nowhere, or below itself, stands at the top.
+    /// From tasks in plan order.
     pub fn new(plan: Vec<OutlineNode>) -> Self {
-        let places: HashMap<&TaskId, usize> =
-            plan.iter().enumerate().map(|(at, node)| (&node.id, at)).collect();
-        let mut children: Vec<Vec<usize>> = vec![Vec::new(); plan.len()];
-        let mut tops = Vec::new();
-        for (at, node) in plan.iter().enumerate() {
-            match node.parent.as_ref().and_then(|id| places.get(id)) {
-                Some(parent) => {
-                    if let Some(of_parent) = children.get_mut(*parent) {
-                        of_parent.push(at);
-                    }
-                }
-                None => tops.push(at),
-            }
-        }
-        let mut nodes = Vec::with_capacity(plan.len());
-        let mut seen = vec![false; plan.len()];
-        for at in tops.into_iter().chain(0..plan.len()) {
-            add(at, 0, &plan, &children, &mut seen, &mut nodes);
+        let order = tree_order(plan.iter().map(|node| (&node.id, node.parent.as_ref())));
+        let mut nodes: Vec<Node> = Vec::with_capacity(plan.len());
+        // The places of the ancestors of what comes next.
+        let mut above: Vec<usize> = Vec::new();
+        for (at, depth) in order {
+            above.truncate(depth);
+            above.iter().for_each(|ancestor| nodes[*ancestor].below += 1);
+            above.push(nodes.len());
+            let OutlineNode { id, status, verified, phase, .. } = plan[at].clone();
+            let depth = u16::try_from(depth).unwrap_or(u16::MAX);
+            nodes.push(Node { id, depth, below: 0, status, verified, phase });
         }
         Self { nodes }
     }
@@ -91,43 +85,6 @@ impl Outline {
             at += 1 + below;
         }
         rows
-    }
-}
-
-/// Adds a task with all below it. Not by recursion: a plan may be deep.
-fn add(
-    top: usize,
-    depth: u16,
-    plan: &[OutlineNode],
-    children: &[Vec<usize>],
-    seen: &mut [bool],
-    nodes: &mut Vec<Node>,
-) {
-    let mut open = vec![(top, depth)];
-    // The places of the ancestors of what comes next.
-    let mut above: Vec<usize> = Vec::new();
-    while let Some((at, depth)) = open.pop() {
-        let (Some(node), Some(seen)) = (plan.get(at), seen.get_mut(at)) else { continue };
-        if std::mem::replace(seen, true) {
-            continue;
-        }
-        above.truncate(usize::from(depth));
-        for ancestor in &above {
-            if let Some(ancestor) = nodes.get_mut(*ancestor) {
-                ancestor.below += 1;
-            }
-        }
-        above.push(nodes.len());
-        nodes.push(Node {
-            id: node.id.clone(),
-            depth,
-            below: 0,
-            status: node.status,
-            verified: node.verified,
-            phase: node.phase.clone(),
-        });
-        let below = children.get(at).into_iter().flatten().rev();
-        open.extend(below.map(|child| (*child, depth.saturating_add(1))));
     }
 }
 

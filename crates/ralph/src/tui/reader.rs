@@ -5,20 +5,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use ralph_core::event::WaitingFor;
-use ralph_core::model::{NewTask, RunId, TaskId};
+use ralph_core::model::{NewTask, RunId};
 use ralph_core::store::{PlanRow, Purpose, RunRequest, RunRow};
 
 use super::outline::Outline;
 use super::texts::Texts;
-use super::view::{Action, Ask, Head, Memory, Need, RunHead, RunState, Told, Wanted, Which};
-use crate::actions::{self, Ask as AskRun};
+use super::view::{Action, Head, Memory, Reply, Request, RunHead, RunState, Wanted, Which};
+use crate::actions::{self, Ask};
 use crate::command_error::CommandError;
 use crate::commands::limits;
 use crate::commands::run::Crew;
 use crate::commands::task::edit::title;
 use crate::facts::{self, ActiveRun, BreakerFacts, LearningFacts, PhaseNames, PlanFacts, RunTime, TaskFacts};
 use crate::settings::Settings;
-use crate::workspace::{Workspace, is_active, now, plan_counts};
+use crate::workspace::{Workspace, interrupted_tasks, is_active, now, plan_counts};
 
 /// How often the store is asked whether anything has changed.
 const LOOK: Duration = Duration::from_millis(80);
@@ -43,7 +43,7 @@ pub struct Reader<'t> {
     rows: Vec<PlanRow>,
     memory: Option<Memory>,
     texts: Texts,
-    tell: Box<dyn FnMut(Told) + 't>,
+    tell: Box<dyn FnMut(Reply) + 't>,
 }
 
 impl<'t> Reader<'t> {
@@ -51,7 +51,7 @@ impl<'t> Reader<'t> {
         workspace: Workspace,
         settings: Settings,
         run: Option<RunId>,
-        tell: impl FnMut(Told) + 't,
+        tell: impl FnMut(Reply) + 't,
     ) -> Self {
         Self {
             workspace,
@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Works until nobody asks any more.
-    pub fn work(mut self, asked: &Receiver<Ask>) {
+    pub fn work(mut self, asked: &Receiver<Request>) {
         loop {
             match asked.recv_timeout(LOOK) {
                 Ok(ask) => {
@@ -86,31 +86,33 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes what the screen asks; what is in view is read by [`Reader::look`].
-    pub fn answer(&mut self, ask: Ask) {
+    pub fn answer(&mut self, ask: Request) {
         let told = match ask {
-            Ask::Show(wanted) => {
+            Request::Show(wanted) => {
                 if self.wanted != *wanted {
                     (self.wanted, self.moved) = (*wanted, true);
                 }
                 return;
             }
-            Ask::Do(action) => {
+            Request::Do(action) => {
                 self.version = None;
-                self.act(action).map(Told::Receipt)
+                self.act(action).map(Reply::Receipt)
             }
-            Ask::LastAction => {
+            Request::LastAction => {
                 self.workspace.store.plan_actions(1).map_err(CommandError::from).map(|actions| {
                     let last = actions.first();
-                    Told::LastAction(last.map(|action| (action.id, actions::describe_action(action))))
+                    Reply::LastAction(last.map(|action| (action.id, actions::describe_action(action))))
                 })
             }
-            Ask::Find(text) => {
+            Request::Find(text) => {
                 let found = self.workspace.store.tasks_with(&text, FOUND);
-                found.map(Told::Found).map_err(CommandError::from)
+                found.map(Reply::Found).map_err(CommandError::from)
             }
-            Ask::Whole(task) => self.workspace.task(task.as_str()).map(|task| Told::Whole(Box::new(task))),
+            Request::Whole(task) => {
+                self.workspace.task(task.as_str()).map(|task| Reply::Whole(Box::new(task)))
+            }
         };
-        (self.tell)(told.unwrap_or_else(|error| Told::Failed(sentence(&error))));
+        (self.tell)(told.unwrap_or_else(|error| Reply::Failed(sentence(&error))));
     }
 
     /// Tells what has changed since the last time.
@@ -118,7 +120,7 @@ impl<'t> Reader<'t> {
         if let Err(error) = self.read() {
             // What could not be read now is read the next time.
             self.version = None;
-            (self.tell)(Told::Failed(sentence(&error)));
+            (self.tell)(Reply::Failed(sentence(&error)));
         }
     }
 
@@ -137,7 +139,7 @@ impl<'t> Reader<'t> {
         if changed || self.pulse.elapsed() >= PULSE {
             self.pulse = Instant::now();
             let head = self.head()?;
-            (self.tell)(Told::Head(Box::new(head)));
+            (self.tell)(Reply::Head(Box::new(head)));
         }
         self.texts.read(
             &self.workspace,
@@ -151,7 +153,7 @@ impl<'t> Reader<'t> {
 
     fn read_plan(&mut self) -> Result<(), CommandError> {
         let store = &self.workspace.store;
-        let interrupted = self.workspace.interrupted_tasks()?;
+        let interrupted = interrupted_tasks(&self.workspace.store)?;
         let mut nodes = store.outline()?;
         let phases = PhaseNames::read(&self.workspace);
         for phase in nodes.iter_mut().filter_map(|node| node.phase.as_mut()) {
@@ -162,20 +164,20 @@ impl<'t> Reader<'t> {
         }
         let outline = Outline::new(nodes);
         if self.outline.as_ref() != Some(&outline) {
-            (self.tell)(Told::Outline(outline.clone()));
+            (self.tell)(Reply::Outline(outline.clone()));
             self.outline = Some(outline);
         }
         Ok(())
     }
 
     fn read_rows(&mut self) -> Result<(), CommandError> {
-        let interrupted = self.workspace.interrupted_tasks()?;
+        let interrupted = interrupted_tasks(&self.workspace.store)?;
         let mut rows = self.workspace.store.plan_rows(&self.wanted.rows)?;
         for row in rows.iter_mut().filter(|row| interrupted.contains_key(&row.id)) {
             row.status = ralph_core::model::Status::Pending;
         }
         if self.rows != rows {
-            (self.tell)(Told::Rows(rows.iter().map(|row| (row.id.clone(), row.clone())).collect()));
+            (self.tell)(Reply::Rows(rows.iter().map(|row| (row.id.clone(), row.clone())).collect()));
             self.rows = rows;
         }
         Ok(())
@@ -183,7 +185,7 @@ impl<'t> Reader<'t> {
 
     fn read_task(&mut self) -> Result<(), CommandError> {
         let Some(id) = &self.wanted.task else {
-            (self.tell)(Told::Task(None));
+            (self.tell)(Reply::Task(None));
             return self.read_memory(None);
         };
         let facts = match TaskFacts::read(&self.workspace, &self.settings, id.as_str()) {
@@ -191,45 +193,38 @@ impl<'t> Reader<'t> {
             facts => Some(Box::new(facts?)),
         };
         self.read_memory(facts.as_deref())?;
-        (self.tell)(Told::Task(facts));
+        (self.tell)(Reply::Task(facts));
         Ok(())
     }
 
     /// The learnings in the prompt of the attempt in view; those that were shown most often where there is none.
     fn read_memory(&mut self, facts: Option<&TaskFacts>) -> Result<(), CommandError> {
         let store = &self.workspace.store;
-        let ids: Option<Vec<String>> = match (facts, self.wanted.text.attempt) {
+        let shown: Option<Vec<String>> = match (facts, self.wanted.text.attempt) {
             (Some(facts), Some(Which::Recorded(number))) => {
                 let attempt = facts.history.iter().find(|one| one.record.attempt_number == number);
                 attempt.map(|one| one.record.learnings_shown.iter().map(ToString::to_string).collect())
             }
             (Some(facts), Some(Which::UnderWay)) => {
-                let mut claims = store.claims()?.into_iter();
-                let own = |claim: &ralph_core::store::Claim| {
-                    claim.task_id == facts.task.id && claim.purpose == Purpose::Attempt
-                };
-                claims
-                    .find(own)
-                    .map(|claim| claim.attempt.learnings.iter().map(ToString::to_string).collect())
+                let mut claims =
+                    store.claims()?.into_iter().filter(|claim| claim.purpose == Purpose::Attempt);
+                let own = claims.find(|claim| claim.task_id == facts.task.id);
+                own.map(|claim| claim.attempt.learnings.iter().map(ToString::to_string).collect())
             }
             _ => None,
         };
-        let memory = match &ids {
+        let of_prompt = shown.is_some();
+        let learnings = match shown {
             Some(ids) => {
                 // One that was deleted since says nothing.
-                let learnings = ids.iter().filter_map(|id| store.learning(id).ok());
-                Memory { of_prompt: true, learnings: learnings.map(LearningFacts::from).collect() }
+                let known = ids.iter().filter_map(|id| store.learning(id).ok());
+                known.map(LearningFacts::from).collect()
             }
-            None => {
-                let learnings = store.most_shown_learnings(LISTED)?;
-                Memory {
-                    of_prompt: false,
-                    learnings: learnings.into_iter().map(LearningFacts::from).collect(),
-                }
-            }
+            None => store.most_shown_learnings(LISTED)?.into_iter().map(LearningFacts::from).collect(),
         };
+        let memory = Memory { of_prompt, learnings };
         if self.memory.as_ref() != Some(&memory) {
-            (self.tell)(Told::Memory(memory.clone()));
+            (self.tell)(Reply::Memory(memory.clone()));
             self.memory = Some(memory);
         }
         Ok(())
@@ -244,11 +239,6 @@ impl<'t> Reader<'t> {
         };
         let mut held = store.held(LISTED)?;
         held.retain(|held| !PlanFacts::is_blocked_along(held.status, held.reason.as_deref()));
-        let need = |held: ralph_core::store::Held| Need {
-            name: held.name,
-            status: held.status,
-            reason: held.reason,
-        };
         let (tasks, _) = plan_counts(store)?;
         let run = run.map(|run| self.run_head(run, &active)).transpose()?;
         let limits = store.agent_limits(now())?;
@@ -257,7 +247,7 @@ impl<'t> Reader<'t> {
             project: project.root().file_name().unwrap_or_default().to_string_lossy().into_owned(),
             run,
             tasks,
-            needs_you: held.into_iter().map(need).collect(),
+            needs_you: held.into_iter().map(|held| held.name).collect(),
             active,
             limits: limits.iter().map(|limit| limits::words(limit, now())).collect(),
             breaker: Some(BreakerFacts::read(store, &self.settings)?),
@@ -306,26 +296,25 @@ impl<'t> Reader<'t> {
 
     fn act(&mut self, action: Action) -> Result<String, CommandError> {
         let workspace = &mut self.workspace;
-        let name = |task: &TaskId| task.as_str().to_owned();
+        let run = self.run.as_ref().map(RunId::as_str);
         let receipt = match action {
-            Action::Note { task, text, time } => {
+            Action::Note(task, text, time) => {
                 actions::add_note(workspace, task.as_str(), &text, time)?.receipt
             }
             Action::Pause => {
-                let runs = actions::active_runs(workspace, self.run.as_ref().map(RunId::as_str))?;
+                let runs = actions::active_runs(workspace, run)?;
                 let is_paused = runs.iter().any(|run| run.request == Some(RunRequest::Pause));
-                let ask = if is_paused { AskRun::Resume } else { AskRun::Pause };
-                actions::receipt_of(&actions::ask_runs(workspace, self.run.as_ref().map(RunId::as_str), ask)?)
+                let ask = if is_paused { Ask::Resume } else { Ask::Pause };
+                actions::receipt_of(&actions::ask_runs(workspace, run, ask)?)
             }
-            Action::GoAhead { task } => actions::go_ahead(workspace, task.as_str())?,
-            Action::Skip { task, reason } => actions::skip(workspace, &[name(&task)], reason)?,
-            Action::Model { task, model } => actions::choose_model(workspace, task.as_str(), model)?,
-            Action::Edit { task, edit } => actions::edit(workspace, task.as_str(), &edit)?,
-            Action::Add { title: text } => {
-                let new = NewTask { title: title(&text)?, ..NewTask::default() };
-                actions::add(workspace, &new)?.1
+            Action::GoAhead(task) => actions::go_ahead(workspace, task.as_str())?,
+            Action::Skip(task, reason) => actions::skip(workspace, &[task.to_string()], reason)?,
+            Action::Model(task, model) => actions::choose_model(workspace, task.as_str(), model)?,
+            Action::Edit(task, edit) => actions::edit(workspace, task.as_str(), &edit)?,
+            Action::Add(text) => {
+                actions::add(workspace, &NewTask { title: title(&text)?, ..NewTask::default() })?.1
             }
-            Action::Undo { id } => match actions::undo(workspace, Some(id))? {
+            Action::Undo(id) => match actions::undo(workspace, Some(id))? {
                 Some((_, receipt)) => receipt,
                 None => return Ok("nothing to undo".to_owned()),
             },

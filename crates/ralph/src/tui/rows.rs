@@ -86,7 +86,7 @@ pub fn waits(app: &App) -> Line<'static> {
     let head = &app.head;
     let mut parts = Vec::new();
     if !head.needs_you.is_empty() {
-        let names: Vec<&str> = head.needs_you.iter().take(NAMED).map(|need| need.name.as_str()).collect();
+        let names: Vec<&str> = head.needs_you.iter().take(NAMED).map(String::as_str).collect();
         let more = head.needs_you.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         parts.push(format!("{} {}{more}", paint(YELLOW, "needs you: ✗"), ansi::plain(&names.join(", "))));

@@ -86,10 +86,7 @@ impl Screen {
 
     pub fn set_mouse(&mut self, on: bool) -> io::Result<()> {
         self.mouse = on;
-        match on {
-            true => execute!(stdout(), EnableMouseCapture),
-            false => execute!(stdout(), DisableMouseCapture),
-        }
+        if on { execute!(stdout(), EnableMouseCapture) } else { execute!(stdout(), DisableMouseCapture) }
     }
 
     /// Puts a text into the clipboard, where the terminal allows it (OSC 52).

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_core::model::{Outcome, RunId, Status, Task, TaskId};
+use ralph_core::model::{Outcome, RunId, Status, Task};
 use ralph_core::store::StoredEvent;
 
-use super::view::{Append, Tab, TextKey, Told, Which};
+use super::view::{Append, Reply, Tab, TextKey, Which};
 use crate::command_error::CommandError;
 use crate::commands::context::{Preview, explained};
 use crate::commands::diff;
@@ -28,7 +28,7 @@ const PORTION: u32 = 200;
 /// Lines are as long as they are: the screen breaks them.
 const UNBROKEN: usize = usize::MAX / 4;
 
-type Tell<'t> = dyn FnMut(Told) + 't;
+type Tell<'t> = dyn FnMut(Reply) + 't;
 
 #[derive(Default)]
 pub struct Texts {
@@ -212,7 +212,7 @@ impl Texts {
     }
 }
 
-fn text_of(key: &TextKey, text: &str, how: Append) -> Told {
+fn text_of(key: &TextKey, text: &str, how: Append) -> Reply {
     let more = text.lines().count().saturating_sub(MOST_LINES);
     let skipped = if how == Append::After { more } else { 0 };
     let mut lines: Vec<String> = text.lines().skip(skipped).take(MOST_LINES).map(str::to_owned).collect();
@@ -220,7 +220,7 @@ fn text_of(key: &TextKey, text: &str, how: Append) -> Told {
         lines.pop();
         lines.push(paint(DIM, format_args!("… {} more", format::counted(more as u64 + 1, "line"))));
     }
-    Told::Text { key: key.clone(), lines, how }
+    Reply::Text { key: key.clone(), lines, how }
 }
 
 fn find(workspace: &Workspace, task: &Task, which: Which) -> Result<Option<LoggedAttempt>, CommandError> {
@@ -237,7 +237,7 @@ fn whole(workspace: &Workspace, settings: &Settings, key: &TextKey) -> Result<St
         return Ok("no task is selected".to_owned());
     };
     match key.tab {
-        Tab::Live => about(workspace, settings, id),
+        Tab::Live => Ok(described(&TaskFacts::read(workspace, settings, id.as_str())?)),
         Tab::Prompt => prompt(workspace, settings, &workspace.task(id.as_str())?, key),
         Tab::Report => {
             let facts = TaskFacts::read(workspace, settings, id.as_str())?;
@@ -312,11 +312,6 @@ fn prompt(
     Ok(text + &agent.prompt(&prompt.rules, &prompt.task))
 }
 
-/// A task of which no attempt has a log.
-fn about(workspace: &Workspace, settings: &Settings, id: &TaskId) -> Result<String, CommandError> {
-    Ok(described(&TaskFacts::read(workspace, settings, id.as_str())?))
-}
-
 fn described(facts: &TaskFacts) -> String {
     let task = masked(facts.task.clone());
     let mut text = format!("{} {}\n", paint(BOLD, task.name()), task.title);
@@ -324,8 +319,8 @@ fn described(facts: &TaskFacts) -> String {
         Status::Pending => "waiting".to_owned(),
         _ => facts.standing.word(),
     };
-    let status = format!("{word}{}", reason(&task));
-    text += &format!("{status}\n");
+    let reason = task.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    text += &format!("{word}{reason}\n");
     let gate =
         task.verify.as_deref().map_or("none: Ralph cannot verify it".to_owned(), |gate| format!("`{gate}`"));
     let all = [
@@ -335,11 +330,7 @@ fn described(facts: &TaskFacts) -> String {
         ("done when", task.done_when.clone()),
         ("next", facts.next_command.clone()),
     ];
-    for (label, value) in all {
-        if let Some(value) = value {
-            text += &format!("{} {value}\n", paint(DIM, format_args!("{label:<10}")));
-        }
-    }
+    text += &labeled(&all);
     for note in &facts.notes {
         text += &format!("{} {} ({})\n", paint(DIM, "note      "), note.text, format::note_state(note));
     }
@@ -350,8 +341,9 @@ fn described(facts: &TaskFacts) -> String {
     format!("{text}\n{}\n", paint(DIM, none))
 }
 
-fn reason(task: &Task) -> String {
-    task.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default()
+fn labeled(values: &[(&str, Option<String>)]) -> String {
+    let given = values.iter().filter_map(|(label, value)| Some((label, value.as_ref()?)));
+    given.map(|(label, value)| format!("{} {value}\n", paint(DIM, format_args!("{label:<10}")))).collect()
 }
 
 fn report(attempt: &AttemptFacts, facts: &TaskFacts) -> String {
@@ -370,18 +362,14 @@ fn report(attempt: &AttemptFacts, facts: &TaskFacts) -> String {
     });
     let files = record.files_changed.as_ref().filter(|files| !files.is_empty());
     let trend = attempt.trend.as_ref().map(|trend| trend.words.clone());
-    for (label, value) in [
+    text += &labeled(&[
         ("started", Some(record.started_at.local())),
         ("agent", who),
         ("spent", Some(spent.join(", "))),
         ("trend", trend),
         ("files", files.map(|files| files.join(", "))),
         ("next", facts.next_command.clone()),
-    ] {
-        if let Some(value) = value {
-            text += &format!("{} {value}\n", paint(DIM, format_args!("{label:<10}")));
-        }
-    }
+    ]);
     let is_done = record.outcome == Outcome::Done;
     for line in format::evidence(&record.verification, record.commit()).iter().filter(|_| is_done) {
         text += &format!("{} {line}\n", paint(CYAN, "·"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ralph_core::model::{Cost, Status, TaskEdit, TaskId, Timestamp};
+use ralph_core::model::{Cost, TaskEdit, TaskId, Timestamp};
 use ralph_core::store::{NoteTime, PlanCounts, PlanRow};
 
 use super::outline::Outline;
@@ -20,7 +20,6 @@ pub enum Tab {
 }
 
 impl Tab {
-    /// Whether it shows what does not grow.
     pub fn is_read(self) -> bool {
         matches!(self, Self::Prompt | Self::Report | Self::Diff)
     }
@@ -65,42 +64,25 @@ pub struct Wanted {
     pub text: TextKey,
 }
 
-/// Something a person does. All but [`Action::Pause`] change the plan.
+/// Something a person does, without the words that are typed until it is done. All but [`Action::Pause`] change the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    Note {
-        task: TaskId,
-        text: String,
-        time: NoteTime,
-    },
+    Note(TaskId, String, NoteTime),
     /// Or resume, where it is paused.
     Pause,
-    GoAhead {
-        task: TaskId,
-    },
-    Skip {
-        task: TaskId,
-        reason: Option<String>,
-    },
-    Model {
-        task: TaskId,
-        model: Option<String>,
-    },
-    Edit {
-        task: TaskId,
-        edit: Box<TaskEdit>,
-    },
-    Add {
-        title: String,
-    },
-    Undo {
-        id: i64,
-    },
+    GoAhead(TaskId),
+    /// With a reason.
+    Skip(TaskId, Option<String>),
+    /// None: Ralph chooses.
+    Model(TaskId, Option<String>),
+    Edit(TaskId, Box<TaskEdit>),
+    Add(String),
+    Undo(i64),
 }
 
 /// What the screen asks of the reader.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ask {
+pub enum Request {
     Show(Box<Wanted>),
     Do(Action),
     /// What `z` would take back.
@@ -112,7 +94,7 @@ pub enum Ask {
 
 /// What the reader tells the screen.
 #[derive(Debug)]
-pub enum Told {
+pub enum Reply {
     Outline(Outline),
     Rows(HashMap<TaskId, PlanRow>),
     Head(Box<Head>),
@@ -155,8 +137,8 @@ pub struct Head {
     pub project: String,
     pub run: Option<RunHead>,
     pub tasks: PlanCounts,
-    /// The first tasks that need a person.
-    pub needs_you: Vec<Need>,
+    /// The names of the first tasks that need a person.
+    pub needs_you: Vec<String>,
     /// Every run at work, this one included.
     pub active: Vec<ActiveRun>,
     pub limits: Vec<String>,
@@ -164,13 +146,6 @@ pub struct Head {
     /// Which models the next attempt can be given.
     pub models: Vec<String>,
     pub spent_today: Cost,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Need {
-    pub name: String,
-    pub status: Status,
-    pub reason: Option<String>,
 }
 
 #[derive(Debug)]

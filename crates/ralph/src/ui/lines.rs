@@ -82,10 +82,7 @@ impl WorkerNames {
             self.are_shown = *jobs > 1;
         }
         let is_worker = event.worker.strip_prefix('w').is_some_and(|n| n.parse::<u32>().is_ok());
-        match self.are_shown && is_worker {
-            true => format!("{} {line}", paint(DIM, &event.worker)),
-            false => line,
-        }
+        if self.are_shown && is_worker { format!("{} {line}", paint(DIM, &event.worker)) } else { line }
     }
 }
 
@@ -377,10 +374,7 @@ fn attempt(finished: &AttemptFinished) -> String {
     let mut lines = vec![format!("{mark} {name} {}  {}", finished.task.title, paint(DIM, facts))];
     let evidence = EvidenceKind::from(&finished.verification);
     if finished.outcome == Outcome::Done && !finished.verified {
-        let no_gate = match finished.verification.gates.is_empty() {
-            true => "no gate ran",
-            false => "no gate passed",
-        };
+        let no_gate = if finished.verification.gates.is_empty() { "no gate ran" } else { "no gate passed" };
         let why = finished.message.as_deref().unwrap_or(no_gate);
         lines.push(paint(YELLOW, format_args!("{}: {why}", style::done_word(false, evidence))));
     } else if finished.outcome == Outcome::Done && evidence == EvidenceKind::AlreadyGreen {

@@ -2,7 +2,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::analysis::{Fact, Surroundings, analyse};
+use crate::analysis::{Fact, Surroundings, analyze};
 
 /// Text as it may come: words that mean something, and anything at all.
 fn text() -> impl Strategy<Value = String> {
@@ -74,7 +74,7 @@ proptest! {
         facts in vec(fact(), 0..6),
         around in around(),
     ) {
-        let analysis = analyse(&facts, &around);
+        let analysis = analyze(&facts, &around);
         let lines = analysis.lines();
         prop_assert_eq!(&lines[0], "Failure Analysis:");
         prop_assert!((4..=6).contains(&lines.len()), "{:?}", lines);
@@ -98,7 +98,7 @@ proptest! {
         facts in vec(fact(), 0..6),
         around in around(),
     ) {
-        prop_assert_eq!(analyse(&facts, &around), analyse(&facts, &around));
+        prop_assert_eq!(analyze(&facts, &around), analyze(&facts, &around));
     }
 
     #[test]
@@ -110,13 +110,13 @@ proptest! {
         for fact in facts.iter_mut().take(late) {
             fact.error_type = Some("timeout".into());
         }
-        let suggestion = analyse(&facts, &around).suggestion;
+        let suggestion = analyze(&facts, &around).suggestion;
         prop_assert!(suggestion.contains("raise `attempt_timeout`"), "{}", suggestion);
     }
 
     #[test]
     fn ana_03_commands_to_copy_are_plain_words(facts in vec(fact(), 1..4), around in around()) {
-        let suggestion = analyse(&facts, &around).suggestion;
+        let suggestion = analyze(&facts, &around).suggestion;
         for start in ["`ralph history ", "`ralph logs "] {
             // Other names may say the same, but not in Ralph's own backticks.
             if let Some((_, rest)) = suggestion.split_once(start) {

@@ -1,10 +1,10 @@
 //! Which suggestion wins where several apply, and how long it may get.
 
 use super::{failed, ladder};
-use crate::analysis::{Fact, Surroundings, analyse};
+use crate::analysis::{Fact, Surroundings, analyze};
 
 fn suggestion(facts: &[Fact]) -> String {
-    analyse(facts, &ladder()).suggestion
+    analyze(facts, &ladder()).suggestion
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn ana_03_a_test_that_fails_under_two_models_comes_before_the_gate() {
 #[test]
 fn ana_03_a_service_that_fails_comes_before_the_only_task() {
     let around = Surroundings { recent_uncounted: vec![("overloaded".into(), 3)], ..ladder() };
-    let advice = analyse(&[failed("1.1", "opus", "error: a")], &around).suggestion;
+    let advice = analyze(&[failed("1.1", "opus", "error: a")], &around).suggestion;
     assert_eq!(advice, "try again later: the agent's API is overloaded");
 }
 

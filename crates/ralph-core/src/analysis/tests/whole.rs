@@ -1,12 +1,12 @@
 use super::{failed, ladder};
-use crate::analysis::{Fact, Surroundings, analyse};
+use crate::analysis::{Fact, Surroundings, analyze};
 
 fn text(facts: &[Fact]) -> String {
-    analyse(facts, &ladder()).to_string()
+    analyze(facts, &ladder()).to_string()
 }
 
 fn suggestion(facts: &[Fact]) -> String {
-    analyse(facts, &ladder()).suggestion
+    analyze(facts, &ladder()).suggestion
 }
 
 fn with_error_type(error_type: &str, outcome: &str, mut fact: Fact) -> Fact {
@@ -131,7 +131,7 @@ fn ana_02_troubles_that_outnumber_the_failures_lead() {
     let around =
         Surroundings { recent_uncounted: vec![("auth".into(), 2), ("network".into(), 1)], ..ladder() };
     let facts = [failed("1.1", "haiku", "error: boom"), failed("2.1", "haiku", "bang")];
-    insta::assert_snapshot!(analyse(&facts, &around), @"
+    insta::assert_snapshot!(analyze(&facts, &around), @"
     Failure Analysis:
       Pattern: 2 × auth, 1 × network, not counted; 2 of 2: test_failure, with different messages; newest: error: boom
       Models: haiku only
@@ -141,7 +141,7 @@ fn ana_02_troubles_that_outnumber_the_failures_lead() {
 
 #[test]
 fn ana_01_the_fields_of_the_json_keep_their_names() {
-    let json = serde_json::to_string(&analyse(&[], &ladder())).unwrap();
+    let json = serde_json::to_string(&analyze(&[], &ladder())).unwrap();
     insta::assert_snapshot!(json, @r#"{"failures":0,"pattern":"no failures","affected":null,"shared":null,"models":"none tried","suggestion":"Check recent changes or environment"}"#);
 }
 
@@ -183,7 +183,7 @@ fn ana_02_failures_of_one_kind_are_told_where_no_two_are_the_same() {
 fn ana_02_errors_that_came_equally_often_are_all_told() {
     let of = |messages: &[&str]| {
         let facts: Vec<Fact> = messages.iter().map(|message| failed("1.1", "opus", message)).collect();
-        analyse(&facts, &ladder()).pattern.unwrap()
+        analyze(&facts, &ladder()).pattern.unwrap()
     };
     assert_eq!(
         of(&["error: no fuel", "error: flat tire", "error: no fuel", "error: flat tire", "error: rain"]),
@@ -262,7 +262,7 @@ fn ana_03_one_task_alone_is_looked_at() {
         "only 1.1 fails: see `ralph history 1.1`, or set `[recovery] enabled = true` to add fix tasks"
     );
     let around = Surroundings { recovery: true, ..ladder() };
-    assert_eq!(analyse(&facts, &around).suggestion, "only 1.1 fails: see `ralph history 1.1`");
+    assert_eq!(analyze(&facts, &around).suggestion, "only 1.1 fails: see `ralph history 1.1`");
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn ana_03_crashes_and_silence_point_to_the_log() {
 #[test]
 fn ana_03_a_service_trouble_is_told_only_where_the_failures_tell_nothing() {
     let around = Surroundings { recent_uncounted: vec![("rate_limit".into(), 9)], ..ladder() };
-    let of = |facts: &[Fact]| analyse(facts, &around).suggestion;
+    let of = |facts: &[Fact]| analyze(facts, &around).suggestion;
     assert!(of(&build_errors()).contains("the build fails"));
     assert_eq!(of(&[]), "wait for the usage limit to reset, or use another agent");
 }

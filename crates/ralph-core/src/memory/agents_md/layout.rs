@@ -25,7 +25,6 @@ pub(super) struct Part<'a> {
     pub(super) start: usize,
     /// The line after the last.
     pub(super) end: usize,
-    /// The phase whose subsection it is, or is in.
     phase: Option<PhaseLabel>,
     /// Whether its heading is a deeper one than that of the section or subsection.
     pub(super) is_nested: bool,

@@ -132,6 +132,5 @@ pub struct Wanted {
     /// Bullets that must go; one without a phase goes from every phase. A bullet that is also
     /// wanted at the same place stays.
     pub remove: Vec<Bullet>,
-    /// All of Ralph's failure entries.
     pub failures: Vec<PhaseEntries>,
 }

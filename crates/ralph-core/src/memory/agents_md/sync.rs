@@ -117,6 +117,7 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
     let written: HashSet<&LearningId> =
         last.iter().flat_map(|last| last.bullets.iter().map(|(id, _)| id)).collect();
     let same_place = last.is_some_and(|last| last.branch.as_deref() == situation.branch);
+    let deliberate = same_place && !situation.rolled_back && !situation.after_attempt;
     let mut seen: HashSet<String> = HashSet::new();
     for bullet in &found.bullets {
         let key = collapsed(&bullet.text);
@@ -134,13 +135,10 @@ pub fn reconcile(situation: &Situation<'_>) -> SyncPlan {
                 plan.remove.push(bullet.clone());
             }
             // It was not there: somebody wants it back. On another branch it may only be old.
-            Some(known) if same_place && !situation.rolled_back && !situation.after_attempt => {
-                plan.restore.push(known.id.clone());
-            }
+            Some(known) if deliberate => plan.restore.push(known.id.clone()),
             Some(known) => plan.old.push((known.id.clone(), bullet.place.section)),
         }
     }
-    let deliberate = same_place && !situation.rolled_back && !situation.after_attempt;
     if deliberate && let Some(last) = last {
         let active: HashMap<&LearningId, &Known> =
             situation.learnings.iter().filter(|known| known.active).map(|known| (&known.id, known)).collect();

@@ -25,7 +25,6 @@ pub struct ReviewPart {
     pub remarks: Vec<String>,
 }
 
-/// Renders the prompt of a review.
 pub fn render_review(part: &ReviewPart) -> String {
     let mut lines =
         vec![format!("# Task {}: {}", single_line(&part.name), single_line(&part.title)), String::new()];

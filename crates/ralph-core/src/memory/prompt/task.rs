@@ -265,23 +265,19 @@ pub struct TemplateError {
 
 impl Template {
     pub fn built_in_task() -> Result<Self, TemplateError> {
-        let source = include_str!("../../../templates/task.md");
-        Self::parse("task.md (built in)", source)
+        Self::parse("task.md (built in)", include_str!("../../../templates/task.md"))
     }
 
     pub fn built_in_rules() -> Result<Self, TemplateError> {
-        let source = include_str!("../../../templates/rules.md");
-        Self::parse("rules.md (built in)", source)
+        Self::parse("rules.md (built in)", include_str!("../../../templates/rules.md"))
     }
 
     pub fn built_in_plan() -> Result<Self, TemplateError> {
-        let source = include_str!("../../../templates/plan.md");
-        Self::parse("plan.md (built in)", source)
+        Self::parse("plan.md (built in)", include_str!("../../../templates/plan.md"))
     }
 
     pub fn built_in_review() -> Result<Self, TemplateError> {
-        let source = include_str!("../../../templates/review.md");
-        Self::parse("review.md (built in)", source)
+        Self::parse("review.md (built in)", include_str!("../../../templates/review.md"))
     }
 
     /// A text a project gives in place of the built-in one; `name` is how errors call it.

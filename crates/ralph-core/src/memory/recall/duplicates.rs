@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::tokens::{each_word, each_word_and_token};
 use super::weights::MAX_CONTENT_BYTES;
 use super::{Candidate, Fate};
+use crate::files::fnv;
 use crate::text::first_bytes;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,10 +20,10 @@ pub struct WordSet {
 impl WordSet {
     pub fn new(text: &str) -> Self {
         let mut hashes = Vec::new();
-        each_word(text, |word| hashes.push(hash(word)));
+        each_word(text, |word| hashes.push(fnv(word.as_bytes())));
         hashes.sort_unstable();
         hashes.dedup();
-        Self { hashes, whole: hash(text.trim()) }
+        Self { hashes, whole: fnv(text.trim().as_bytes()) }
     }
 
     /// One number per word; for a text without words, one for the text.
@@ -54,12 +55,6 @@ impl WordSet {
         }
         true
     }
-}
-
-fn hash(text: &str) -> u64 {
-    // FNV-1a: short, the same on every machine, and fast for words.
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The index tokens of which a near-duplicate of `content` must have at least one, rare ones first; `df` says how many

@@ -377,10 +377,7 @@ fn automated(content: &str, can_run: CanRun<'_>) -> Result<String, &'static str>
     }
     let command = runnable(&command, can_run)?;
     // Several lines fail where one of them does.
-    Ok(match command.contains('\n') {
-        true => format!("set -e\n{command}"),
-        false => command,
-    })
+    Ok(if command.contains('\n') { format!("set -e\n{command}") } else { command })
 }
 
 /// The first sentence of a text as a title; none where the text says nothing.

@@ -243,10 +243,7 @@ pub(super) fn finished_id(path: &str) -> String {
 fn bare(name: &str) -> &str {
     let name = name.trim().trim_matches('`');
     // `n/a` is no path.
-    let name = match is_placeholder(name) {
-        true => name,
-        false => name.rsplit(['/', '\\']).next().unwrap_or(name),
-    };
+    let name = if is_placeholder(name) { name } else { name.rsplit(['/', '\\']).next().unwrap_or(name) };
     let name = without_kind(name);
     name.strip_prefix("Plan ").or_else(|| name.strip_prefix("plan-")).unwrap_or(name).trim()
 }

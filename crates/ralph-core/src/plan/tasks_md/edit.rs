@@ -7,8 +7,9 @@ use super::super::outline::Item;
 use super::super::text::{one_line, paths};
 use super::Spec;
 use super::fields::{Field, commit};
-use crate::markdown::{Insertion, Spacing, as_code, commonest_line_end, list_item, longest_backticks};
+use crate::markdown::{Insertion, Spacing, as_code, commonest_line_end, list_item};
 use crate::plan::DraftTask;
+use crate::text::neutral::fence_for;
 
 impl Spec<'_> {
     /// The file with a block after a task and all that are below it (`1.3.1` is below `1.3`), wherever the last of them
@@ -123,7 +124,7 @@ fn written_command(command: &str) -> String {
     match command {
         "" => String::new(),
         command if command.contains('\n') => {
-            let fence = "`".repeat(longest_backticks(command).max(2) + 1);
+            let fence = fence_for(command);
             format!("{fence}bash\n{command}\n{fence}")
         }
         command => as_code(command),
@@ -131,8 +132,5 @@ fn written_command(command: &str) -> String {
 }
 
 fn written_message(message: &str) -> String {
-    match message.contains('\n') || commit(message).is_none() {
-        true => message.to_owned(),
-        false => as_code(message),
-    }
+    if message.contains('\n') || commit(message).is_none() { message.to_owned() } else { as_code(message) }
 }

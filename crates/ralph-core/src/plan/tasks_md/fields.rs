@@ -72,7 +72,6 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Reads the lines below a task line.
     pub(super) fn of(lines: &[Line<'_>], can_run: CanRun<'_>) -> Self {
         let mut fields = Self::default();
         for entry in entries(lines) {
@@ -305,7 +304,6 @@ impl<'a, 'l> Entry<'a, 'l> {
     }
 }
 
-/// The words of a list item without its marker and box.
 pub(super) fn without_marker(words: &str) -> &str {
     let step = checkbox(words).map(|step| step.words);
     step.or_else(|| list_item(words)).unwrap_or(words)

@@ -109,8 +109,8 @@ fn run_plan(workspace: &mut Workspace, args: &Args) -> Result<Summary, CommandEr
     let run_settings = run::run_settings(&settings, Scope::All, &run::Args::default());
     let mut display = ui::display(args.json, args.quiet);
     let sandbox = run::sandbox(&run_settings.sandbox, workspace.project.root());
-    let seat = run::Seat::default();
-    run::execute(workspace, &crew, &run_settings, &settings, &sandbox, display.as_mut(), &seat)
+    let invocation = run::Invocation::default();
+    run::execute(workspace, &crew, &run_settings, &settings, &sandbox, display.as_mut(), &invocation)
 }
 
 fn conclude(workspace: &Workspace, summary: &Summary, scratch: &Scratch, args: &Args) {

@@ -12,7 +12,6 @@ use crate::store_place;
 use crate::ui::format::bytes;
 use crate::workspace::now;
 
-/// Looks at the store of a project, wherever it is.
 pub fn inspect_store(project: &Project) -> (Vec<Finding>, Option<Store>) {
     let place = match store_place::of(project) {
         // What is wrong with the settings is told by itself.

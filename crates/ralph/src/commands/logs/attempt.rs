@@ -303,11 +303,7 @@ impl LogText {
 }
 
 /// A log that is being shown.
-struct ShownLog {
-    body: Body,
-}
-
-enum Body {
+enum ShownLog {
     Raw(LogStream, Vec<u8>),
     Read(Box<AttemptReader>),
 }
@@ -392,7 +388,7 @@ impl ShownLog {
     ) -> Result<Self, CommandError> {
         if args.raw {
             let (log, ..) = open_log(workspace, task, logged, &workspace.settings()?)?;
-            return Ok(Self { body: Body::Raw(log, vec![0; CHUNK]) });
+            return Ok(Self::Raw(log, vec![0; CHUNK]));
         }
         let reader = AttemptReader::open(workspace, task, logged, ui::width())?;
         if !reader.is_known {
@@ -402,7 +398,7 @@ impl ShownLog {
             ));
         }
         output::text(reader.page.header(task, logged));
-        Ok(Self { body: Body::Read(Box::new(reader)) })
+        Ok(Self::Read(Box::new(reader)))
     }
 
     /// Shows what was written since the last time. `arrived` is now, where it has just come.
@@ -413,13 +409,13 @@ impl ShownLog {
     }
 
     fn show_some(&mut self, arrived: Option<Timestamp>) -> io::Result<bool> {
-        match &mut self.body {
-            Body::Raw(log, buffer) => {
+        match self {
+            Self::Raw(log, buffer) => {
                 let length = log.read(buffer)?;
                 output::bytes(buffer.get(..length).unwrap_or_default());
                 Ok(length > 0)
             }
-            Body::Read(reader) => {
+            Self::Read(reader) => {
                 let (text, more) = reader.next(arrived)?;
                 output::text(text);
                 Ok(more)
@@ -429,7 +425,7 @@ impl ShownLog {
 
     /// Shows what stands below the log.
     fn end(self, logged: &LoggedAttempt) {
-        if let Body::Read(reader) = self.body {
+        if let Self::Read(reader) = self {
             output::text(reader.end(logged));
         }
     }

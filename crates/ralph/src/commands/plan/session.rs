@@ -85,7 +85,7 @@ impl Session {
         let (own_model, own_limit) = limits(&settings);
         let model = args.model.clone().or(own_model).or(strongest);
         let model = model.unwrap_or_else(|| crew.agent().name().to_owned());
-        run::stranger(crew.agent(), &model).into_iter().for_each(output::note);
+        run::unlisted_model(crew.agent(), &model).into_iter().for_each(output::note);
         let run_settings = run::run_settings(&settings, Scope::default(), &flags);
         let own = args.max_cost.or(own_limit);
         let day = run::rest_of_day(&workspace.store, &run_settings.budgets)?;

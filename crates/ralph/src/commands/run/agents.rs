@@ -91,7 +91,6 @@ pub fn rest_of_budgets(store: &Store, budgets: &Budgets, task: &Task) -> Result<
     Ok(rest_usd(&all))
 }
 
-/// What is left of the day's budget.
 pub fn rest_of_day(store: &Store, budgets: &Budgets) -> Result<Option<f64>, StoreError> {
     let spent = Spent { day: store.spent_on_day(now())?, ..Spent::default() };
     let day = Budgets { day_usd: budgets.day_usd, ..Budgets::default() };

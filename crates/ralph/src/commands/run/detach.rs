@@ -129,7 +129,6 @@ impl Started {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Until {
     Recorded,
-    /// Its agent is at work.
     Works,
 }
 
@@ -163,7 +162,6 @@ fn check_first(workspace: &Workspace, settings: &Settings) -> Result<bool, Comma
     Ok(true)
 }
 
-/// Says that the run was started, or that it has ended.
 fn report(args: &Args, child: &Child, run: &RunId, output: &str, end: Option<&RunFacts>) {
     let pid = child.id();
     if args.json {

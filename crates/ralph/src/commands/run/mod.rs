@@ -198,7 +198,7 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     apply_flags(&mut settings, args);
     let crew = Crew::of(&settings)?;
     if let Some(model) = args.model.as_deref().or(settings.run.model.as_deref()) {
-        stranger(crew.agent(), model).into_iter().for_each(output::note);
+        unlisted_model(crew.agent(), model).into_iter().for_each(output::note);
     }
     let scope = scope::scope(&workspace, args)?;
     let chosen =
@@ -236,8 +236,9 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
     scope::give_go_ahead(&mut workspace, args)?;
     let (display, is_live) = (ui::display(args.json, args.quiet), ui::is_live(args.json, args.quiet));
     let mut observer = Notifications::new(&settings, &workspace.project, display, is_live);
-    let seat = Seat { attended: !args.no_input && !args.json && !args.quiet, output, role };
-    let ended = execute(&mut workspace, &crew, &run_settings, &settings, &sandbox, &mut observer, &seat);
+    let invocation = Invocation { attended: !args.no_input && !args.json && !args.quiet, output, role };
+    let ended =
+        execute(&mut workspace, &crew, &run_settings, &settings, &sandbox, &mut observer, &invocation);
     observer.close_display();
     let result = ended.map(|summary| conclude(&workspace, &summary, args));
     if let Err(error) = &result {
@@ -319,7 +320,7 @@ fn refuse_ungated(workspace: &Workspace, settings: &Settings, run: &RunSettings)
 }
 
 /// A warning about a model that is not in the agent's list: it may be a typo.
-pub fn stranger(agent: &Agent, model: &str) -> Option<String> {
+pub fn unlisted_model(agent: &Agent, model: &str) -> Option<String> {
     let ladder = agent.ladder();
     let is_known = ladder.is_empty() || ladder.iter().any(|rung| rung == model);
     let (name, rungs) = (agent.name(), ladder.join(", "));
@@ -327,9 +328,9 @@ pub fn stranger(agent: &Agent, model: &str) -> Option<String> {
         .then(|| format!("warning: `{model}` is not in the model list of {name} ({rungs}); using it anyway"))
 }
 
-/// Where a run has its place.
+/// How a run was started.
 #[derive(Debug)]
-pub struct Seat {
+pub struct Invocation {
     /// Whether a person may be asked, if there is a terminal.
     pub attended: bool,
     /// Where it prints, where nobody looks on.
@@ -337,7 +338,7 @@ pub struct Seat {
     pub role: Role,
 }
 
-impl Default for Seat {
+impl Default for Invocation {
     fn default() -> Self {
         Self { attended: false, output: None, role: Role::Alone }
     }
@@ -351,23 +352,23 @@ pub fn execute(
     settings: &Settings,
     sandbox: &Sandbox,
     observer: &mut dyn Observer,
-    seat: &Seat,
+    invocation: &Invocation,
 ) -> Result<Summary, CommandError> {
     let interrupt = interrupts::listen()?;
     adopt_orphans();
     let mut nobody = NoAttendant;
-    let mut somebody = seat.attended.then(|| AtTerminal::find(&interrupt)).flatten();
+    let mut somebody = invocation.attended.then(|| AtTerminal::find(&interrupt)).flatten();
     let attendant: &mut dyn Attendant = match &mut somebody {
         Some(somebody) => somebody,
         None => &mut nobody,
     };
     let project = workspace.project.clone();
-    let worker = match seat.role {
+    let worker = match invocation.role {
         Role::Supervisor(_) => SUPERVISOR,
         Role::Alone | Role::Worker(..) => ralph_core::event::WORKER,
     };
     let mut engine = Engine {
-        role: seat.role.clone(),
+        role: invocation.role.clone(),
         work_tree: project.root(),
         project: &project,
         store: &mut workspace.store,
@@ -386,7 +387,7 @@ pub fn execute(
         sandbox,
         guard_command: guard_command(run_settings.grace),
         worker,
-        output: seat.output.clone(),
+        output: invocation.output.clone(),
     };
     Ok(engine.run()?)
 }

@@ -14,7 +14,7 @@ use super::Args;
 use crate::command_error::{self, CommandError, CommandResult};
 use crate::output;
 use crate::ui::format::model_choice;
-use crate::workspace::{Workspace, now};
+use crate::workspace::{Workspace, interrupted_tasks, now};
 
 fn named_tasks(workspace: &Workspace, args: &Args) -> Result<Vec<Task>, CommandError> {
     args.tasks.iter().map(|name| workspace.task(name)).collect()
@@ -127,7 +127,7 @@ fn candidates(
     let blocked = named.filter(|task| task.status == Status::Blocked);
     let mut ids: Vec<TaskId> = blocked.map(|task| task.id).collect();
     let plan = workspace.store.skeleton()?;
-    let interrupted = workspace.interrupted_tasks()?;
+    let interrupted = interrupted_tasks(&workspace.store)?;
     ids.extend(
         covered(&plan, &settings.scope).into_iter().filter(|id| interrupted.contains_key(*id)).cloned(),
     );

@@ -129,9 +129,10 @@ pub fn run(dir: Option<&Path>, command: Command) -> CommandResult {
         Command::Show { task, json } => {
             let workspace = Workspace::open_to_read(dir)?;
             let facts = TaskFacts::read(&workspace, &workspace.settings()?, &task)?;
-            match json {
-                true => output::json(&facts),
-                false => show(&facts),
+            if json {
+                output::json(&facts)
+            } else {
+                show(&facts)
             }
             Ok(ExitCode::SUCCESS)
         }

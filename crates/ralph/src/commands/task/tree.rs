@@ -1,12 +1,12 @@
 //! `ralph task tree`.
 
-use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_core::model::{Task, TaskId};
 
 use crate::command_error::{CommandError, CommandResult};
+use crate::facts::tree_order;
 use crate::output;
 use crate::ui::style;
 use crate::workspace::Workspace;
@@ -32,35 +32,22 @@ pub fn run(dir: Option<&Path>, root: Option<&str>, json: bool) -> CommandResult 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The tree in the order it is read. Walked without recursion and each task once: an old file may contain a cycle of
-/// parents, whose members then stand at the top.
+/// The tree in the order it is read, or the part of it below a task.
 fn lines<'a>(tasks: &'a [Task], root: Option<&TaskId>) -> Vec<Line<'a>> {
-    let known: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
-    let mut children: HashMap<&TaskId, Vec<&Task>> = HashMap::new();
-    for task in tasks {
-        if let Some(parent) = &task.parent_id {
-            children.entry(parent).or_default().push(task);
-        }
+    let order = tree_order(tasks.iter().map(|task| (&task.id, task.parent_id.as_ref())));
+    let line = |(at, depth): (usize, usize)| Line { task: &tasks[at], depth, last: false };
+    let mut lines: Vec<Line<'_>> = order.into_iter().map(line).collect();
+    if let Some(top) = root.and_then(|root| lines.iter().position(|line| line.task.id == *root)) {
+        let depth = lines[top].depth;
+        let below = lines[top + 1..].iter().take_while(|line| line.depth > depth).count();
+        lines = lines.drain(top..=top + below).collect();
+        lines.iter_mut().for_each(|line| line.depth -= depth);
     }
-    let is_root = |task: &&Task| match root {
-        Some(root) => task.id == *root,
-        None => task.parent_id.as_ref().is_none_or(|parent| !known.contains(parent)),
-    };
-    let in_cycles = tasks.iter().filter(|task| root.is_none() && !is_root(task));
-    let mut lines = Vec::new();
-    let mut seen: HashSet<&TaskId> = HashSet::new();
-    for start in tasks.iter().filter(is_root).chain(in_cycles) {
-        let mut stack = vec![Line { task: start, depth: 0, last: true }];
-        while let Some(line) = stack.pop() {
-            if !seen.insert(&line.task.id) {
-                continue;
-            }
-            let below = children.get(&line.task.id).map_or(&[][..], Vec::as_slice);
-            for (i, task) in below.iter().enumerate().rev() {
-                stack.push(Line { task, depth: line.depth + 1, last: i + 1 == below.len() });
-            }
-            lines.push(line);
-        }
+    // Whether a sibling comes after what is above, at each depth.
+    let mut followed: Vec<bool> = Vec::new();
+    for line in lines.iter_mut().rev() {
+        followed.resize(line.depth + 1, false);
+        line.last = !std::mem::replace(&mut followed[line.depth], true);
     }
     lines
 }

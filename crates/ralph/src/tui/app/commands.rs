@@ -1,7 +1,7 @@
 //! What keys do: they move, or they ask before they change something.
 
 use crossterm::event::KeyEvent;
-use ralph_core::model::Status;
+use ralph_core::model::{Status, TaskId};
 use ratatui_core::text::Line;
 
 use super::{App, Effect};
@@ -9,7 +9,7 @@ use crate::tui::ansi;
 use crate::tui::dialog::{Done, Question};
 use crate::tui::keys::{Command, command};
 use crate::tui::layout::Pane;
-use crate::tui::view::{Ask, Tab};
+use crate::tui::view::{Request, Tab};
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -20,43 +20,28 @@ impl App {
         let Some(command) = command(key) else { return Vec::new() };
         self.message = None;
         if self.help {
-            return match command {
-                Command::Down | Command::PageDown => self.scroll_help(1),
-                Command::Up | Command::PageUp => self.scroll_help(-1),
-                Command::Quit if key.modifiers.is_empty() => self.close_help(),
-                Command::Quit => vec![Effect::Quit],
-                Command::Suspend => vec![Effect::Suspend],
-                _ => self.close_help(),
-            };
+            match command {
+                Command::Down | Command::PageDown => self.scrolled = self.scrolled.saturating_add(1),
+                Command::Up | Command::PageUp => self.scrolled = self.scrolled.saturating_sub(1),
+                Command::Quit if !key.modifiers.is_empty() => return vec![Effect::Quit],
+                Command::Suspend => return vec![Effect::Suspend],
+                _ => (self.help, self.scrolled) = (false, 0),
+            }
+            return Vec::new();
         }
         self.obey(command)
     }
 
-    fn scroll_help(&mut self, by: isize) -> Vec<Effect> {
-        self.scrolled = self.scrolled.saturating_add_signed(by);
-        Vec::new()
-    }
-
-    fn close_help(&mut self) -> Vec<Effect> {
-        (self.help, self.scrolled) = (false, 0);
-        Vec::new()
-    }
-
     fn answered(&mut self, done: Done) -> Vec<Effect> {
+        if done != Done::NotYet {
+            self.dialog = None;
+        }
         match done {
-            Done::NotYet => Vec::new(),
-            Done::Canceled => {
-                self.dialog = None;
-                Vec::new()
-            }
-            Done::Search(text) => {
-                self.dialog = None;
-                self.start_search(text)
-            }
+            Done::NotYet | Done::Canceled => Vec::new(),
+            Done::Search(text) => self.start_search(text),
             Done::Do(action) => {
-                self.dialog = None;
                 self.say("…");
-                vec![Effect::Ask(Ask::Do(action))]
+                vec![Effect::Request(Request::Do(action))]
             }
         }
     }
@@ -107,17 +92,7 @@ impl App {
                 });
                 return vec![Effect::Mouse(self.mouse)];
             }
-            C::Note
-            | C::NoteNow
-            | C::Pause
-            | C::GoAhead
-            | C::Skip
-            | C::Model
-            | C::Edit
-            | C::Add
-            | C::Undo => {
-                return self.change_plan(command);
-            }
+            _ => return self.change_plan(command),
         }
         Vec::new()
     }
@@ -129,28 +104,25 @@ impl App {
             self.fail("inside an attempt nothing can be changed");
             return Vec::new();
         }
-        match command {
-            C::Pause => {
-                match self.head.run.as_ref().filter(|run| !run.state.is_over()) {
-                    Some(run) => self.ask(Question::pause(&run.state)),
-                    None => self.fail("no run is under way; start one: ralph run"),
-                }
-                return Vec::new();
-            }
-            C::Add => {
-                self.ask(Question::add());
-                return Vec::new();
-            }
-            C::Undo => return vec![Effect::Ask(Ask::LastAction)],
-            _ => {}
+        let task = self.selected().cloned();
+        match (command, task) {
+            (C::Pause, _) => match self.head.run.as_ref().filter(|run| !run.state.is_over()) {
+                Some(run) => self.ask(Question::pause(&run.state)),
+                None => self.fail("no run is under way; start one: ralph run"),
+            },
+            (C::Add, _) => self.ask(Question::add()),
+            (C::Undo, _) => return vec![Effect::Request(Request::LastAction)],
+            (_, None) => self.fail("no task is selected"),
+            (C::Edit, Some(task)) => return vec![Effect::Request(Request::Whole(task))],
+            (_, Some(task)) => self.ask_about(command, task),
         }
-        let Some(task) = self.selected().cloned() else {
-            self.fail("no task is selected");
-            return Vec::new();
-        };
+        Vec::new()
+    }
+
+    fn ask_about(&mut self, command: Command, task: TaskId) {
+        use Command as C;
         let name = self.name_of(&task);
         match command {
-            C::Edit => return vec![Effect::Ask(Ask::Whole(task))],
             C::Note => self.ask(Question::note(&name, task)),
             C::NoteNow if self.is_under_way(&task) => self.ask(Question::note_now(&name, task)),
             C::NoteNow => self.ask(Question::note_soon(&name, task)),
@@ -161,16 +133,12 @@ impl App {
             C::Skip => self.ask(Question::skip(&name, task)),
             _ => self.ask(Question::model(&name, task, &self.head.models)),
         }
-        Vec::new()
     }
 
     /// What `y` copies: what has the focus.
     fn copied(&mut self) -> String {
         let text = match self.focus {
-            Pane::Plan => self.selected().map(|id| match self.plan.get(id) {
-                Some(row) => format!("{} {}", row.name, row.title),
-                None => id.to_string(),
-            }),
+            Pane::Plan => self.selected().map(|id| self.name_of(id)),
             Pane::Attempts => {
                 let all = self.attempts();
                 let at = self.attempt().and_then(|at| all.get(at).copied());

@@ -4,7 +4,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ralph_core::model::TaskId;
 use ratatui_core::layout::Position;
 
-use super::{App, Effect};
+use super::App;
 use crate::tui::layout::{self, Areas, Pane};
 use crate::tui::outline::Row;
 use crate::tui::view::Tab;
@@ -154,13 +154,13 @@ impl App {
         }
     }
 
-    pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+    pub(super) fn mouse(&mut self, mouse: MouseEvent) {
         if self.dialog.is_some() || self.help {
-            return Vec::new();
+            return;
         }
         let at = Position::new(mouse.column, mouse.row);
         let areas = self.areas();
-        let Some(pane) = areas.pane_at(at) else { return Vec::new() };
+        let Some(pane) = areas.pane_at(at) else { return };
         match mouse.kind {
             MouseEventKind::Down(MouseButton::Left) => {
                 if self.focus != pane {
@@ -176,7 +176,6 @@ impl App {
             }
             _ => {}
         }
-        Vec::new()
     }
 
     fn click(&mut self, pane: Pane, at: Position, areas: &Areas) {

@@ -10,7 +10,7 @@ use crate::tui::ansi;
 use crate::tui::layout::Pane;
 use crate::tui::outline::Row;
 use crate::tui::texts::MOST_LINES;
-use crate::tui::view::{Append, Ask, Tab, TextKey};
+use crate::tui::view::{Append, Request, Tab, TextKey};
 
 /// The text of the details, broken into lines of the screen.
 #[derive(Debug, Default)]
@@ -24,7 +24,6 @@ pub struct Text {
     pub follows: bool,
 }
 
-/// What is searched, and what was found.
 #[derive(Debug, Default)]
 pub struct Search {
     pub text: String,
@@ -43,7 +42,7 @@ impl App {
                 self.find(true, true);
                 Vec::new()
             }
-            _ => vec![Effect::Ask(Ask::Find(self.search.text.clone()))],
+            _ => vec![Effect::Request(Request::Find(self.search.text.clone()))],
         }
     }
 
@@ -153,7 +152,6 @@ impl Text {
         self.lines.iter().map(|line| line.to_string() + "\n").collect()
     }
 
-    /// Whether this is the text that is wanted.
     pub fn is_of(&self, wanted: &TextKey) -> bool {
         self.key == *wanted
     }

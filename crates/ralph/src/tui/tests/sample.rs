@@ -16,7 +16,7 @@ use rusqlite::{Connection, params};
 use super::app::{App, Effect, Event};
 use super::draw::draw;
 use super::reader::Reader;
-use super::view::{Ask, Told};
+use super::view::{Reply, Request};
 use crate::workspace::Workspace;
 
 /// Long ago: an elapsed time is the same in every test.
@@ -230,7 +230,7 @@ impl Sample {
         });
         let mut app = App::new(Size::new(width, height), NOW, false, run.map(str::to_owned));
         let wanted = app.first();
-        reader.answer(Ask::Show(Box::new(wanted)));
+        reader.answer(Request::Show(Box::new(wanted)));
         let mut shown = Shown { sample: self, app, reader, told, effects: Vec::new() };
         shown.settle();
         shown
@@ -242,7 +242,7 @@ pub struct Shown {
     pub sample: Sample,
     pub app: App,
     reader: Reader<'static>,
-    told: std::rc::Rc<std::cell::RefCell<Vec<Told>>>,
+    told: std::rc::Rc<std::cell::RefCell<Vec<Reply>>>,
     /// What the app asked of others than the reader.
     pub effects: Vec<Effect>,
 }
@@ -252,12 +252,12 @@ impl Shown {
     pub fn settle(&mut self) {
         for _ in 0..20 {
             self.reader.look();
-            let told: Vec<Told> = self.told.borrow_mut().drain(..).collect();
+            let told: Vec<Reply> = self.told.borrow_mut().drain(..).collect();
             if told.is_empty() {
                 return;
             }
             for one in told {
-                self.event(Event::Told(one));
+                self.event(Event::Reply(one));
             }
         }
     }
@@ -265,7 +265,7 @@ impl Shown {
     pub fn event(&mut self, event: Event) {
         for effect in self.app.update(event) {
             match effect {
-                Effect::Ask(ask) => self.reader.answer(ask),
+                Effect::Request(request) => self.reader.answer(request),
                 other => self.effects.push(other),
             }
         }

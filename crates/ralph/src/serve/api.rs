@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use ralph_core::agent::Interrupt;
-use ralph_core::model::RunId;
+use ralph_core::model::{RunId, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 
 use super::access::Changes;
 use super::changes;
-use super::connections::{Id, Mailbox, Message};
+use super::connections::{Id, Message, MessageSender};
 use super::dag::draw;
 use super::groups::shown;
 use super::http::{Answer, Method, Request};
@@ -42,30 +42,30 @@ struct Job {
     request: Request,
 }
 
-/// Takes requests for the threads.
-pub struct Desk {
+/// Hands requests to the threads.
+pub struct Api {
     jobs: SyncSender<Job>,
 }
 
-impl Desk {
+impl Api {
     pub fn open(
         root: &Path,
-        mailbox: &Mailbox,
+        messages: &MessageSender,
         interrupt: &Interrupt,
         changes: Changes,
     ) -> Result<Self, CommandError> {
         let (sender, jobs) = sync_channel(WAITING);
         let jobs = Arc::new(Mutex::new(jobs));
         for _ in 0..THREADS {
-            let clerk = Clerk {
+            let thread = ApiThread {
                 root: root.to_owned(),
                 interrupt: interrupt.clone(),
                 changes,
                 workspace: None,
                 kept: HashMap::new(),
             };
-            let (jobs, mailbox) = (jobs.clone(), mailbox.clone());
-            let work = move || clerk.work(&jobs, &mailbox);
+            let (jobs, messages) = (jobs.clone(), messages.clone());
+            let work = move || thread.work(&jobs, &messages);
             thread::Builder::new()
                 .name("views".to_owned())
                 .spawn(work)
@@ -83,7 +83,7 @@ impl Desk {
     }
 }
 
-struct Clerk {
+struct ApiThread {
     root: PathBuf,
     interrupt: Interrupt,
     changes: Changes,
@@ -92,8 +92,8 @@ struct Clerk {
     kept: HashMap<String, (u64, Answer)>,
 }
 
-impl Clerk {
-    fn work(mut self, jobs: &Mutex<Receiver<Job>>, mailbox: &Mailbox) {
+impl ApiThread {
+    fn work(mut self, jobs: &Mutex<Receiver<Job>>, messages: &MessageSender) {
         loop {
             let job = jobs.lock().ok().and_then(|jobs| jobs.recv().ok());
             let Some(Job { id, request }) = job else { return };
@@ -106,7 +106,7 @@ impl Clerk {
                     Answer::failed(200, error.message(), error.hints())
                 }),
             };
-            mailbox.send(Message::Answer { to: id, answer });
+            messages.send(Message::Answer { to: id, answer });
         }
     }
 
@@ -196,12 +196,7 @@ fn decisions(
     run: Option<&RunId>,
 ) -> Result<Vec<plots::Plot>, CommandError> {
     let agent = build_agent(settings.agent(), &settings.agents).ok();
-    let history = agent.as_ref().map(|agent| History {
-        agent: agent.name(),
-        ladder: agent.ladder(),
-        strategy: settings.run.strategy.as_str(),
-        value_usd: *settings.run.value_usd,
-    });
+    let history = agent.as_ref().map(|agent| History::of(settings, agent));
     Ok(plots::decisions(&DecisionFacts::read(&workspace.store, run, history)?))
 }
 
@@ -222,8 +217,10 @@ fn memory(workspace: &Workspace) -> Result<serde_json::Value, CommandError> {
 /// A run as the page lists it.
 #[derive(Serialize)]
 struct RunRow {
-    #[serde(flatten)]
-    time: RunTime,
+    id: RunId,
+    active: bool,
+    started_at: Timestamp,
+    duration_ms: u64,
     outcome: String,
     class: &'static str,
     done: String,
@@ -232,14 +229,6 @@ struct RunRow {
     attempts: u64,
     cost: String,
     agents: String,
-}
-
-#[derive(Serialize)]
-struct RunTime {
-    id: RunId,
-    active: bool,
-    started_at: ralph_core::model::Timestamp,
-    duration_ms: u64,
 }
 
 impl From<&RunLine> for RunRow {
@@ -251,12 +240,10 @@ impl From<&RunLine> for RunRow {
             _ => "weak",
         };
         Self {
-            time: RunTime {
-                id: of.run_id.clone(),
-                active: of.active,
-                started_at: of.started_at,
-                duration_ms: of.duration_ms,
-            },
+            id: of.run_id.clone(),
+            active: of.active,
+            started_at: of.started_at,
+            duration_ms: of.duration_ms,
             outcome: match of.outcome.as_str() {
                 "died" => "crashed".to_owned(),
                 word => shown(&word.replace('_', " "), 40),
