@@ -297,6 +297,7 @@ fn not_committed(failure: &CommitFailure) -> Verdict {
         CommitFailure::GitFault { why, .. } => {
             error(ErrorType::Git, &format!("cannot commit the work: {why}"))
         }
+        CommitFailure::PushRefused { why, .. } => error(ErrorType::PushRefused, why),
         CommitFailure::Refused { .. } => {
             Verdict { error_type: Some(ErrorType::CommitRefused), ..plain(Outcome::Failed, NOT_COMMITTED) }
         }
@@ -613,6 +614,10 @@ mod tests {
             (
                 CommitFailure::GitFault { why: "it is gone".into(), remedy: String::new() },
                 (Outcome::Error, "git", false),
+            ),
+            (
+                CommitFailure::PushRefused { why: "no ticket".into(), fix: String::new() },
+                (Outcome::Error, "push_refused", false),
             ),
             (CommitFailure::Refused { check, fix: None }, (Outcome::Failed, "commit_refused", true)),
         ] {

@@ -52,6 +52,8 @@ pub enum ErrorType {
     IntegrationFailure,
     /// The attempt changed protected files, and the gate failed without that.
     Tampered,
+    /// A hook of the remote refused done work.
+    PushRefused,
     /// Git could not commit done work, and no further attempt would change that.
     Git,
     /// The gate could not run: a program it needs could not be started.
@@ -88,7 +90,7 @@ pub enum FailureClass {
 }
 
 /// The names of Ralph's own classes.
-const OWN: [(&str, ErrorType); 21] = [
+const OWN: [(&str, ErrorType); 22] = [
     ("test_failure", ErrorType::TestFailure),
     ("timeout", ErrorType::Timeout),
     ("idle_timeout", ErrorType::IdleTimeout),
@@ -105,6 +107,7 @@ const OWN: [(&str, ErrorType); 21] = [
     ("conflict", ErrorType::Conflict),
     ("integration_failure", ErrorType::IntegrationFailure),
     ("tampered", ErrorType::Tampered),
+    ("push_refused", ErrorType::PushRefused),
     ("git", ErrorType::Git),
     ("gate_broken", ErrorType::GateBroken),
     ("sandbox_denied", ErrorType::SandboxDenied),
@@ -144,7 +147,7 @@ impl ErrorType {
             Self::RateLimit => FailureClass::RateLimit,
             Self::Overloaded | Self::Network => FailureClass::Service,
             Self::Auth | Self::Spawn | Self::Permission | Self::Config | Self::Git => FailureClass::Setup,
-            Self::GateBroken => FailureClass::Gate,
+            Self::GateBroken | Self::PushRefused => FailureClass::Gate,
             Self::SandboxDenied => FailureClass::Sandbox,
             Self::Interrupted => FailureClass::Interruption,
             Self::Lost => FailureClass::Lost,

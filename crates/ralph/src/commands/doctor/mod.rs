@@ -17,7 +17,7 @@ use ralph_core::agent::Interrupt;
 use ralph_core::engine::Templates;
 use ralph_core::exit::RunExit;
 use ralph_core::project::Project;
-use ralph_core::store::Store;
+use ralph_core::store::{Scope, Store};
 use ralph_core::text::{mask_secrets, one_line};
 use serde::Serialize;
 
@@ -74,7 +74,7 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
         findings.extend(machine::git_obstacles(project, settings, store));
     }
     if let Some(settings) = read {
-        let is_isolated = *settings.run.isolate || settings.run.jobs.0 > 1;
+        let is_isolated = run::run_settings(settings, Scope::All, &run::Args::default()).is_isolated();
         let sandbox = run::sandbox(&run::sandbox_settings(settings), root);
         findings.push(sandbox::finding(&sandbox, is_isolated));
     }
