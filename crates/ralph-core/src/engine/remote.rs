@@ -49,7 +49,7 @@ impl WorkTree {
         branch: &str,
     ) -> Result<String> {
         if !git.has_remote(remote)? {
-            return Err(stopped(RemoteFault::Unknown(remote.to_owned()).into()).into());
+            return stopped(run, RemoteFault::Unknown(remote.to_owned()).into());
         }
         if branch == "ralph" {
             let stop = StopRun::error("[git] branch: with a remote it cannot be called ralph");
@@ -58,7 +58,7 @@ impl WorkTree {
         let tip = loop {
             let opened =
                 run.ask_remote(|| open_branch(git, remote, branch, self.settings.branch.is_none()))?;
-            match opened.map_err(stopped)? {
+            match opened.or_else(|error| stopped(run, error))? {
                 Opened::There(tip) => break tip,
                 Opened::Made(tip) => {
                     run.tell(EventKind::BranchChanged { branch: format!("{remote}/{branch}") })?;
@@ -97,7 +97,7 @@ impl WorkTree {
     ) -> Result<String> {
         match &self.settings.remote {
             None => tip_of(git, branch),
-            Some(remote) => Ok(run.fetch_tip(git, remote, branch)?.map_err(stopped)?),
+            Some(remote) => run.fetch_tip(git, remote, branch)?.or_else(|error| stopped(run, error)),
         }
     }
 }
@@ -237,12 +237,15 @@ fn permit_of(run: &RunContext<'_>, claimed: &Claimed) -> String {
     format!("{ATTEMPT}{}-{:03}-{}", claimed.task.id, claimed.attempts.recorded + 1, run.id)
 }
 
-fn stopped(error: GitError) -> StopRun {
+/// Ends the run where no attempt is under way.
+fn stopped<T>(run: &RunContext<'_>, error: GitError) -> Result<T> {
+    run.check_signal()?;
     let stop = StopRun::error(error.to_string());
-    match error.remedy() {
+    Err(match error.remedy() {
         Some(remedy) => stop.with_hint(format!("{remedy}; then `ralph run` again")),
         None => stop,
     }
+    .into())
 }
 
 /// How long a remote has not answered that lost attempts are asked of.
@@ -275,7 +278,10 @@ impl RunContext<'_> {
             };
             failures += 1;
             let left = patience.saturating_sub(self.clock.steady().saturating_sub(began));
-            if left.is_zero() || self.interrupt.first().is_some() {
+            if self.interrupt.first().is_some() {
+                return Ok(Err(GitError::Interrupted));
+            }
+            if left.is_zero() {
                 return Ok(Err(fault.into()));
             }
             if failures == 1 {

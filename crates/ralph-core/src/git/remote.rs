@@ -8,6 +8,8 @@ use crate::text::{mask_secrets, one_line};
 
 /// How often a fetch is tried again while another process of this clone writes the same reference.
 const MOST_LOCKED: u32 = 50;
+/// How often a landing that the server is still at is looked at.
+const MOST_SETTLING: u32 = 200;
 const NAP: std::time::Duration = std::time::Duration::from_millis(20);
 const WHY_CHARS: usize = 300;
 /// Nobody is there to answer a question.
@@ -142,7 +144,7 @@ impl Git {
         permit: &str,
         kept: &str,
     ) -> Result<Settled, GitError> {
-        loop {
+        for _ in 0..MOST_SETTLING {
             // In this order: what has landed in between is seen on the branch.
             let held = self.fetch_object(remote, permit)?;
             if let Some(tip) = self.fetch(remote, branch)?
@@ -159,7 +161,10 @@ impl Git {
             if self.push(remote, &updates)? == Pushed::Done {
                 return Ok(Settled::Never { is_kept: true });
             }
+            // The server holds its locks while a hook runs.
+            std::thread::sleep(NAP);
         }
+        Err(RemoteFault::Unreachable { why: format!("it keeps {permit} locked") }.into())
     }
 }
 

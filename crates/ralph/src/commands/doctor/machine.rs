@@ -100,7 +100,7 @@ pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Stor
 
 /// Whether work can land on the remote, as far as that can be told without a push.
 fn remote_finding(git: &Git, remote: &str, settings: &RunSettings) -> Finding {
-    const NAME: &str = "git remote";
+    const NAME: &str = "git";
     let known = git.has_remote(remote).and_then(|is_known| match is_known {
         true => git.check_remote(remote),
         false => Err(RemoteFault::Unknown(remote.to_owned()).into()),
