@@ -88,15 +88,14 @@ impl Team {
         listed.lines().map(str::to_owned).collect()
     }
 
-    /// Makes a script a hook of the remote. `ONCE NAME` in it succeeds the first time only; `END_WORKER` kills the one that pushes.
+    /// Makes a script a hook of the remote. `ONCE NAME` in it succeeds the first time only; `END_WORKER` and `END_PUSH` kill who pushes,
+    /// and its git.
     pub fn hook(&self, name: &str, script: &str) {
         let path = self.remote.join("hooks").join(name);
         let script = script
             .replace("ONCE ", &format!("mkdir {}/", self.remote.display()))
-            .replace(
-                "END_WORKER",
-                "pid=$PPID; until grep -qa -- --worker /proc/$pid/cmdline; do pid=$(awk '{print $4}' /proc/$pid/stat); [ $pid -gt 1 ] || exit 0; done; kill -9 $pid",
-            );
+            .replace("END_WORKER", &kill_above("--worker"))
+            .replace("END_PUSH", &kill_above("push"));
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -109,6 +108,14 @@ impl Team {
     pub fn schema(&self) -> String {
         self.first().json(&["config", "get", "store.schema", "--json"])["value"].as_str().unwrap().to_owned()
     }
+}
+
+/// Kills the nearest process above the script whose command line has a word.
+fn kill_above(word: &str) -> String {
+    format!(
+        "pid=$PPID; until tr '\\0' '\\n' < /proc/$pid/cmdline | grep -qx -- {word}; do \
+         pid=$(awk '{{print $4}}' /proc/$pid/stat); [ $pid -gt 1 ] || exit 0; done; kill -9 $pid"
+    )
 }
 
 /// Each of so many tasks once.
@@ -288,17 +295,13 @@ fn work_whose_worker_is_killed_while_it_lands_is_on_the_branch_once() {
         // It has landed, and nobody recorded that.
         (
             "reference-transaction",
-            format!(
-                "[ $1 = committed ] || exit 0; grep -q ' refs/heads/{SHARED}$' || exit 0; {held}"
-            ),
+            format!("[ $1 = committed ] || exit 0; grep -q ' refs/heads/{SHARED}$' || exit 0; {held}"),
             3,
         ),
         // The server goes on with the push of the dead worker, and cannot be stopped any more.
         (
             "reference-transaction",
-            format!(
-                "[ $1 = prepared ] || exit 0; grep -q ' refs/heads/{SHARED}$' || exit 0; {held}"
-            ),
+            format!("[ $1 = prepared ] || exit 0; grep -q ' refs/heads/{SHARED}$' || exit 0; {held}"),
             3,
         ),
         // It goes on, too, but others have dealt with the attempt by then.
@@ -330,6 +333,40 @@ fn work_whose_worker_is_killed_while_it_lands_is_on_the_branch_once() {
             assert_eq!(lost["undone_ref"], json!(format!("origin/{kept}")));
             assert!(run.stdout.contains(&format!("it is kept as origin/{kept}")), "{}", run.stdout);
         }
+    }
+}
+
+#[test]
+fn whether_work_landed_is_asked_until_the_remote_says_so() {
+    let committed = format!("[ $1 = committed ] && grep -q ' refs/heads/{SHARED}$' && ONCE killed || exit 0");
+    // It has landed; then the remote is gone, and the worker with it, or the push that waits for an answer.
+    for (name, kill) in [("worker", "END_WORKER"), ("push", "END_PUSH")] {
+        let mut team = Team::new(&writes_own_file(), 1);
+        add_tasks(team.first(), 2);
+        team.make_shared_branch();
+        let gone = team.remote.with_file_name("gone.git");
+        team.hook(
+            "reference-transaction",
+            &format!("{committed}\nmv {} {}; {kill}", team.remote.display(), gone.display()),
+        );
+        if name == "worker" {
+            let mut run = Following::start(team.first(), &["run"]);
+            run.wait_for("cannot tell yet whether the work of k1 landed");
+            fs::rename(&gone, &team.remote).unwrap();
+            let (told, errors, code) = run.end();
+            assert_eq!(code, 0, "{told}{errors}");
+            assert!(told.contains("Ralph crashed after it committed the work"), "{told}");
+        } else {
+            team.clones[0].set_env("RALPH_SET_GIT_REMOTE_TIMEOUT", "1s");
+            let run = team.first().ralph(&["run"]).expect_code(1);
+            let told = format!("{}{}", run.stdout, run.stderr);
+            assert!(told.contains("cannot tell whether the work of k1 landed"), "{told}");
+            assert_eq!(team.first().history().len(), 0);
+            fs::rename(&gone, &team.remote).unwrap();
+            team.first().ok(&["run"]);
+        }
+        assert_eq!(team.landed(SHARED), once(2));
+        assert_eq!((team.first().history().len(), team.kept().len()), (2, 0));
     }
 }
 
@@ -370,8 +407,7 @@ fn a_worker_that_was_believed_dead_lands_nothing() {
 fn one_clone_keeps_a_plan_file_in_sync_and_the_others_leave_it_alone() {
     let team = Team::new(&writes_own_file(), 2);
     let [first, second] = &team.clones[..] else { panic!() };
-    let plan =
-        "# Plan\n\n- [ ] k1 One\n  - Verify: `test -f k1.txt`\n- [ ] k2 Two\n  - Verify: `test -f k2.txt`\n";
+    let plan = "# T\n\n- [ ] 1.1 One\n  - **Verify**: `test -f 1.1.txt`\n- [ ] 1.2 Two\n  - **Verify**: `test -f 1.2.txt`\n";
     for clone in [first, second] {
         clone.write("tasks.md", plan);
     }

@@ -34,7 +34,7 @@ fn count(project: &Project, status: &str) -> u64 {
 #[test]
 fn a_storm_over_several_clones_lands_every_task_once() {
     let full = std::env::var("RALPH_STORM").as_deref() == Ok("full");
-    let (clones, workers, tasks) = if full { (8, "4", 500) } else { (3, "2", 24) };
+    let (clones, workers, batch) = if full { (8, "4", 500) } else { (3, "2", 20) };
     let mut team = Team::new(&agent(), clones);
     for clone in &mut team.clones {
         for name in
@@ -43,20 +43,14 @@ fn a_storm_over_several_clones_lands_every_task_once() {
             clone.set_env(name, "100000");
         }
     }
-    let plan: String = (0..tasks)
-        .map(|n| {
-            let after = if n % 4 == 3 { format!(", \"deps\": [\"{}\"]", n - 1) } else { String::new() };
-            format!("{{\"key\": \"{n}\", \"title\": \"T\", \"verify\": \"test -f own/{n}.txt\"{after}}}\n")
-        })
-        .collect();
-    team.first().write("../plan.jsonl", &plan);
-    team.first().ok(&["import", "../plan.jsonl"]);
+    let mut tasks = 0;
+    add_batch(&team, &mut tasks, batch);
     let start = |clone: &Project| clone.start(&["run", "-j", workers, "--quiet"]);
     let mut runs: Vec<Option<Child>> = team.clones.iter().map(|clone| Some(start(clone))).collect();
-    let mut storm = Storm::new("over several clones", 150);
+    let mut storm = Storm::new("over several clones", 300);
     let mut random = fastrand::Rng::with_seed(7);
     let mut pushed = Vec::new();
-    while storm.goes_on() && count(team.first(), "done") < tasks {
+    while storm.goes_on() {
         std::thread::sleep(Duration::from_millis(random.u64(50..900)));
         let victim = random.usize(0..clones);
         let run = runs[victim].as_mut().unwrap();
@@ -72,6 +66,9 @@ fn a_storm_over_several_clones_lands_every_task_once() {
             }
         }
         pushed.extend(push_as_person(&team, pushed.len()));
+        if count(team.first(), "done") == tasks {
+            add_batch(&team, &mut tasks, batch / 2);
+        }
     }
     for run in runs.iter_mut().flatten() {
         run.kill().unwrap();
@@ -89,6 +86,17 @@ fn a_storm_over_several_clones_lands_every_task_once() {
     storm.add(team.first());
     storm.end();
     check(&team, tasks, &pushed);
+}
+
+/// Adds so many tasks, every fourth of which depends on the one before.
+fn add_batch(team: &Team, tasks: &mut u64, batch: u64) {
+    *tasks += batch;
+    let line = |n: u64| {
+        let after = if n % 4 == 3 { format!(", \"after\": [\"{}\"]", n - 1) } else { String::new() };
+        format!("{{\"key\": \"{n}\", \"title\": \"T\", \"verify\": \"test -f own/{n}.txt\"{after}}}\n")
+    };
+    team.first().write("../plan.jsonl", &(0..*tasks).map(line).collect::<String>());
+    team.first().ok(&["import", "../plan.jsonl"]);
 }
 
 /// A person adds a file to the branch, unless somebody else is quicker.
