@@ -195,6 +195,11 @@ pub enum CommitFailure {
         why: String,
         remedy: String,
     },
+    /// A hook of the remote refused the work: nobody knows whether it would refuse another attempt's.
+    PushRefused {
+        why: String,
+        fix: String,
+    },
     /// Git or one of its hooks refused the commit, or the work is on another branch: the next attempt can fix that. The
     /// check says what git printed, in the form of a gate's record.
     Refused {

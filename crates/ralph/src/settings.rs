@@ -322,8 +322,13 @@ settings! {
         commit: CommitWhen = CommitWhen::Never,
         /// What to do with the changes of a failed attempt.
         rollback: Rollback = Rollback::Off,
-        /// The branch to work on. Ralph creates it if it does not exist.
+        /// The branch to work on. Ralph creates it if it does not exist. With a remote, the branch there, `ralph/shared` by
+        /// default.
         branch: Option<String> = None,
+        /// The remote on whose branch finished work lands, such as `origin`. For several machines that share a plan.
+        remote: Option<String> = None,
+        /// How long Ralph tries again when the remote does not answer.
+        remote_timeout: Duration = minutes(10),
         /// What to do when the working tree is dirty at start, if Ralph commits or rolls back.
         on_dirty: OnDirty = OnDirty::Continue,
         /// How long a git query may take before the run stops with an error. Ralph allows more in large or slow

@@ -183,6 +183,7 @@ impl Workspace {
             random: &mut random,
             own_run: None,
             interrupt: Interrupt::default(),
+            may_ask_remote: true,
         }
         .record(&mut |_| None)?;
         Ok(())

@@ -280,6 +280,7 @@ fn not_committed(failure: &CommitFailure) -> Verdict {
         CommitFailure::GitFault { why, .. } => {
             error(ErrorType::Git, &format!("cannot commit the work: {why}"))
         }
+        CommitFailure::PushRefused { why, .. } => error(ErrorType::PushRefused, why),
         CommitFailure::Refused { .. } => failed(ErrorType::CommitRefused, NOT_COMMITTED),
     }
 }
@@ -582,6 +583,10 @@ mod tests {
             (
                 CommitFailure::GitFault { why: "it is gone".into(), remedy: String::new() },
                 (Outcome::Error, "git", false),
+            ),
+            (
+                CommitFailure::PushRefused { why: "no ticket".into(), fix: String::new() },
+                (Outcome::Error, "push_refused", false),
             ),
             (CommitFailure::Refused { check, fix: None }, (Outcome::Failed, "commit_refused", true)),
         ] {

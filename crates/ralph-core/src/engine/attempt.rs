@@ -75,6 +75,9 @@ fn needs_person(evidence: &Evidence, task: &Task) -> Option<String> {
     if let Some(CommitFailure::Refused { fix: Some(fix), .. }) = &evidence.commit_failure {
         return Some(format!("added during this run: {fix}, then `ralph run {}`", task.name()));
     }
+    if let Some(CommitFailure::PushRefused { fix, .. }) = &evidence.commit_failure {
+        return Some(format!("{fix}, then `ralph run {}`", task.name()));
+    }
     Some(told_gate_fix(task, evidence.check()?.fix.as_deref()?))
 }
 

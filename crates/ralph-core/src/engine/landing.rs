@@ -13,7 +13,7 @@ use crate::event::{EventKind, TaskRef};
 use crate::evidence::{CommitFailure, Evidence, LandingFailure};
 use crate::files::Lock;
 use crate::git::{Combined, Followed, Git, GitError, Work};
-use crate::model::{CommitIntent, LandingIntent, Outcome};
+use crate::model::{CommitIntent, LandingIntent, Outcome, RemoteIntent};
 use crate::store::{Claimed, ConflictKind, ConflictRecord, Stage};
 use crate::text::few;
 
@@ -23,11 +23,13 @@ const QUICK: Duration = Duration::from_secs(1);
 const RACES: u32 = 2;
 /// After so many, somebody commits to the branch faster than gates run: the run leaves it to them.
 const MOST_RACES: u32 = 5;
+/// The same on a remote, which the run cannot leave: every machine lands there.
+const MOST_REMOTE_RACES: u32 = 50;
 const NAMED: usize = 5;
 
 /// What came of an attempt to land.
 #[expect(clippy::large_enum_variant, reason = "there is one per attempt")]
-enum Landed {
+pub(super) enum Landed {
     /// The branch is at this commit; none where there was nothing to land.
     At(Option<String>),
     NotCommitted(CommitFailure),
@@ -35,7 +37,7 @@ enum Landed {
 }
 
 /// A step of landing whose error is why it goes no further.
-type Step<T> = std::result::Result<T, Landed>;
+pub(super) type Step<T> = std::result::Result<T, Landed>;
 
 impl Run<'_> {
     /// Lands the work of an attempt that is done but for this. `made` is the commit that Ralph made of it. Where it cannot land, that is evidence.
@@ -46,8 +48,11 @@ impl Run<'_> {
         made: Option<&str>,
         evidence: &mut Evidence,
     ) -> Result {
-        match self.try_to_land(claimed, baselines, made, evidence)? {
+        let landed = self.try_to_land(claimed, baselines, made, evidence)?;
+        self.tell_of_kept(claimed, &landed)?;
+        match landed {
             Landed::At(commit) => {
+                self.tree.refusals = 0;
                 evidence.git.commit_after = commit.or(evidence.git.commit_after.take());
                 if let Some(isolated) = &mut self.tree.isolated {
                     isolated.landed = true;
@@ -90,6 +95,13 @@ impl Run<'_> {
         }
         self.context.stage(claimed, Stage::Landing)?;
         self.context.show(EventKind::LandingStarted { task: TaskRef::from(task) });
+        let permit = match self.tree.settings.remote.clone() {
+            None => None,
+            Some(remote) => match self.offer(claimed, &git, remote, work)? {
+                Ok(permit) => Some(permit),
+                Err(not) => return Ok(not),
+            },
+        };
         // The tip that the gates have seen the work on.
         let mut tested_on: Option<String> = None;
         loop {
@@ -97,7 +109,14 @@ impl Run<'_> {
                 return Ok(Landed::NotCommitted(CommitFailure::Interrupted));
             }
             let branch = self.context.store.run_branch(&self.context.id)?.unwrap_or_default();
-            let (tip, commit, is_as_tested) = match combine(&git, &branch, work) {
+            let combined = match &permit {
+                None => combine(&git, &branch, work),
+                Some(permit) => match self.context.fetch_tip(&git, &permit.remote, &branch)? {
+                    Ok(tip) => git.combine(work, &tip).map(|combined| (tip, combined)),
+                    Err(error) => Err(error),
+                },
+            };
+            let (tip, commit, is_as_tested) = match combined {
                 Ok((tip, Combined::Commit { commit, is_as_tested })) => (tip, commit, is_as_tested),
                 Ok((tip, Combined::Conflict(files))) => {
                     let failure =
@@ -123,7 +142,11 @@ impl Run<'_> {
                     Err(not) => return Ok(*not),
                 },
             };
-            match self.put_on_branch(claimed, &git, &branch, &tip, &commit, work)? {
+            let put = match &permit {
+                None => self.put_on_branch(claimed, &git, &branch, &tip, &commit, work)?,
+                Some(permit) => self.push_to_branch(claimed, &git, permit, &branch, [&tip, &commit], work)?,
+            };
+            match put {
                 Ok(true) => {
                     drop(lock);
                     if commit != work.commit {
@@ -135,7 +158,12 @@ impl Run<'_> {
                 }
                 Ok(false) => {
                     races += 1;
-                    if races == MOST_RACES {
+                    if let Some(permit) = &permit {
+                        if races == MOST_REMOTE_RACES {
+                            return Ok(overtaken(&permit.remote, &branch, races));
+                        }
+                        self.context.let_others_land(races);
+                    } else if races == MOST_RACES {
                         self.context.leave_branch(
                             &git,
                             &branch,
@@ -209,15 +237,7 @@ impl Run<'_> {
         if run.store.run_branch(&run.id)?.as_deref() != Some(branch) {
             return Ok(Ok(false));
         }
-        let intent = CommitIntent {
-            head: Some(work.base.to_owned()),
-            branch: None,
-            tree: String::new(),
-            subject: String::new(),
-            isolated: true,
-            landing: Some(LandingIntent { branch: branch.to_owned(), commit: commit.to_owned() }),
-        };
-        run.store.set_commit_intent(&claimed.task.id, &claimed.token, &intent)?;
+        run.intend_landing(claimed, work, branch, commit, None)?;
         match self.tree.move_branch(run, git, branch, tip, commit)? {
             Ok(Followed::Moved) => {
                 let (task, commit) = (TaskRef::from(&claimed.task), commit.to_owned());
@@ -285,13 +305,20 @@ fn told_conflict(files: &[String], others: &[String]) -> String {
     format!("the work conflicts with {with} in {}", few(files, NAMED))
 }
 
-fn fault(error: GitError) -> Landed {
+pub(super) fn fault(error: GitError) -> Landed {
     Landed::NotCommitted(match error {
         GitError::Interrupted => CommitFailure::Interrupted,
         error => CommitFailure::GitFault {
             remedy: error.remedy().unwrap_or_else(|| "run `git status` and fix what it reports".to_owned()),
             why: error.to_string(),
         },
+    })
+}
+
+fn overtaken(remote: &str, branch: &str, races: u32) -> Landed {
+    Landed::NotCommitted(CommitFailure::GitFault {
+        why: format!("others landed on {branch} of {remote} first, {races} times in a row"),
+        remedy: "use fewer workers, or quicker gates".to_owned(),
     })
 }
 
@@ -311,6 +338,27 @@ impl RunContext<'_> {
             return Ok(());
         }
         Ok(self.store.set_stage(&claimed.task.id, &claimed.token, stage)?)
+    }
+
+    /// Remembers what is about to land: should this process die, the next run finds out whether it did. Only whoever holds
+    /// the claim gets this far.
+    pub(super) fn intend_landing(
+        &mut self,
+        claimed: &Claimed,
+        work: Work<'_>,
+        branch: &str,
+        commit: &str,
+        remote: Option<RemoteIntent>,
+    ) -> Result {
+        let intent = CommitIntent {
+            head: Some(work.base.to_owned()),
+            branch: None,
+            tree: String::new(),
+            subject: String::new(),
+            isolated: true,
+            landing: Some(LandingIntent { branch: branch.to_owned(), commit: commit.to_owned(), remote }),
+        };
+        Ok(self.store.set_commit_intent(&claimed.task.id, &claimed.token, &intent)?)
     }
 
     /// Waits until nobody else lands.

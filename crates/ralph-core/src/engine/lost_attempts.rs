@@ -7,17 +7,19 @@ use std::time::Duration;
 use super::agent_session::signal_scope;
 use super::attempt_record::{AttemptResult, add_session, begun, status_of};
 use super::fix_tasks::FixPolicy;
+use super::remote::{ATTEMPT, LOST};
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun, millis};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_holders, end_of_runs, holder_mark, read_log};
 use crate::capture;
 use crate::decide::{Circumstances, lost_verdict, of_gates, settle};
 use crate::event::{EventKind, RunEvent, TaskRef};
-use crate::git::{Git, GitError, GitFault, GitLimits};
+use crate::git::{Git, GitError, GitFault, GitLimits, RemoteFault, Settled};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
 use crate::model::{
-    CommitIntent, GateOf, GateOutcome, GateRecord, GitRecord, LandingIntent, RunId, Task, Timestamp,
+    CommitIntent, GateOf, GateOutcome, GateRecord, GitRecord, LandingIntent, RemoteIntent, RunId, Task,
+    Timestamp,
 };
 use crate::signals;
 use crate::store::{Claim, Owner, Purpose, Random, Store, StoreError};
@@ -39,6 +41,8 @@ pub struct LostAttempts<'a> {
     /// The run that asks, if one does.
     pub own_run: Option<&'a RunId>,
     pub interrupt: Interrupt,
+    /// Whether a remote may be asked what became of a landing; else those attempts stay claimed for now.
+    pub may_ask_remote: bool,
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +57,21 @@ pub struct LostReport {
     pub went_back: Option<Result<Vec<String>, GitError>>,
     /// Attempts that stay claimed because git does not say whether their work was committed, and why.
     pub undecided: Vec<(String, GitError)>,
+    /// Work that did not land and that a remote holds: the names of its task and of the branch.
+    pub kept: Vec<(String, String)>,
+}
+
+/// What became of the work of an attempt whose process died.
+enum LostWork {
+    Committed(GitRecord),
+    /// The branch of the remote that holds it, if one does.
+    NotCommitted {
+        kept: Option<String>,
+    },
+}
+
+impl LostWork {
+    const NONE: Self = Self::NotCommitted { kept: None };
 }
 
 impl LostAttempts<'_> {
@@ -169,11 +188,15 @@ impl LostAttempts<'_> {
                 return Ok(());
             }
         };
-        let done = committed.is_some();
-        let git = committed.unwrap_or_else(|| GitRecord {
-            commit_before: claim.attempt.commit_before.clone(),
-            ..GitRecord::default()
-        });
+        let done = matches!(committed, LostWork::Committed(_));
+        let git = match committed {
+            LostWork::Committed(git) => git,
+            LostWork::NotCommitted { kept } => {
+                found.kept.extend(kept.clone().map(|kept| (task.name().to_owned(), kept)));
+                let commit_before = claim.attempt.commit_before.clone();
+                GitRecord { commit_before, undone_ref: kept, ..GitRecord::default() }
+            }
+        };
         let last_sign = written.max(Some(claim.heartbeat_at));
         let started_at = claim.attempt.started_at.unwrap_or(claim.claimed_at);
         let ended_at = last_sign.unwrap_or(started_at).max(started_at);
@@ -253,15 +276,18 @@ impl LostAttempts<'_> {
     }
 
     /// The commit that an attempt was about to make when its process died, if it was made.
-    fn committed(&self, claim: &Claim) -> Result<Result<Option<GitRecord>, GitError>, StoreError> {
-        let Some(intent) = self.store.commit_intent(&claim.task_id)? else { return Ok(Ok(None)) };
+    fn committed(&self, claim: &Claim) -> Result<Result<LostWork, GitError>, StoreError> {
+        let Some(intent) = self.store.commit_intent(&claim.task_id)? else { return Ok(Ok(LostWork::NONE)) };
+        if let Some(LandingIntent { branch, commit, remote: Some(remote) }) = &intent.landing {
+            return Ok(self.landed_remotely(&intent, branch, commit, remote));
+        }
         // The project may have been moved since.
         let dir = claim.attempt.work_dir.as_ref().map(Path::new).filter(|dir| dir.is_dir());
         let dir = dir.unwrap_or(self.fix_policy.project.root());
         let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
         let git = match Git::open(dir, limits) {
             Ok(Some(git)) => git,
-            Ok(None) => return Ok(Ok(None)),
+            Ok(None) => return Ok(Ok(LostWork::NONE)),
             Err(error) => return Ok(Err(error)),
         };
         if intent.isolated {
@@ -272,9 +298,32 @@ impl LostAttempts<'_> {
         Ok(match git.find_commit(&intent, &is_taken) {
             // The repository is gone, or cannot be read.
             Err(GitError::Fault(GitFault::Gone(_)) | GitError::Refused { .. } | GitError::File { .. }) => {
-                Ok(None)
+                Ok(LostWork::NONE)
             }
-            found => found,
+            found => found.map(|found| found.map_or(LostWork::NONE, LostWork::Committed)),
+        })
+    }
+
+    /// The same of work that was to land on a remote: any clone can ask, and what has not landed by then never will.
+    fn landed_remotely(
+        &self,
+        intent: &CommitIntent,
+        branch: &str,
+        commit: &str,
+        remote: &RemoteIntent,
+    ) -> Result<LostWork, GitError> {
+        if !self.may_ask_remote {
+            return Err(RemoteFault::Unreachable { why: "it is asked again later".to_owned() }.into());
+        }
+        let RemoteIntent { remote, permit } = remote;
+        let limits = GitLimits { interrupt: self.interrupt.clone(), ..GitLimits::default() };
+        let Some(git) = Git::open(self.fix_policy.project.root(), limits)? else { return Ok(LostWork::NONE) };
+        let kept = permit.replacen(ATTEMPT, LOST, 1);
+        Ok(match git.settle_landing(remote, branch, commit, permit, &kept)? {
+            Settled::Landed => LostWork::Committed(landed_record(&git, intent, commit)?),
+            Settled::Never { is_kept } => {
+                LostWork::NotCommitted { kept: is_kept.then(|| format!("{remote}/{kept}")) }
+            }
         })
     }
 
@@ -299,19 +348,23 @@ impl LostAttempts<'_> {
 }
 
 /// The work of a worker that was killed, if it is on the branch: a commit in its own working tree alone is not done.
-fn landed(git: &Git, intent: &CommitIntent) -> Result<Option<GitRecord>, GitError> {
-    let Some(LandingIntent { branch, commit }) = &intent.landing else { return Ok(None) };
-    let Some(tip) = git.tip(branch)? else { return Ok(None) };
-    if !git.is_in(commit, &tip)? {
-        return Ok(None);
+fn landed(git: &Git, intent: &CommitIntent) -> Result<LostWork, GitError> {
+    let Some(LandingIntent { branch, commit, .. }) = &intent.landing else { return Ok(LostWork::NONE) };
+    let Some(tip) = git.tip(branch)? else { return Ok(LostWork::NONE) };
+    match git.is_in(commit, &tip)? {
+        true => landed_record(git, intent, commit).map(LostWork::Committed),
+        false => Ok(LostWork::NONE),
     }
+}
+
+fn landed_record(git: &Git, intent: &CommitIntent, commit: &str) -> Result<GitRecord, GitError> {
     let base = intent.head.as_deref().unwrap_or(commit);
-    Ok(Some(GitRecord {
+    Ok(GitRecord {
         commit_before: intent.head.clone(),
-        commit_after: Some(commit.clone()),
+        commit_after: Some(commit.to_owned()),
         files_changed: Some(git.files_of_commit(base, commit)?),
         undone_ref: None,
-    }))
+    })
 }
 
 impl RunContext<'_> {
@@ -328,6 +381,7 @@ impl RunContext<'_> {
             random: self.random,
             own_run: Some(&self.id),
             interrupt: self.interrupt.clone(),
+            may_ask_remote: self.remote_silence.may_ask(self.clock.steady()),
         }
         .record(&mut |kind| Some(self.events.event(kind)))?;
         self.lost_until = self.lost_until.max(recorded.last_sign);
@@ -348,7 +402,12 @@ impl RunContext<'_> {
                 ))?;
             }
         }
-        let undecided = recorded.undecided.into_iter();
+        for (name, kept) in recorded.kept {
+            self.warn(format!("the work of {name} did not land before the crash; it is kept as {kept}"))?;
+        }
+        let mut undecided = recorded.undecided;
+        self.keep_asking_remote(&mut undecided)?;
+        let undecided = undecided.into_iter();
         // The loop sees the signal itself.
         let mut faults = undecided.filter(|(_, error)| !matches!(error, GitError::Interrupted));
         let Some((name, error)) = faults.next() else { return Ok(()) };

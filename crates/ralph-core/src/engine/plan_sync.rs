@@ -94,7 +94,7 @@ fn digest_of(path: &Path) -> Option<String> {
 impl PlanFiles {
     /// At the start: what killed runs left is fixed, what people changed is taken in, and all of it is shown.
     pub(super) fn open(&mut self, run: &mut RunContext<'_>) -> Result {
-        let sources = run.store.sources()?.into_iter();
+        let sources = run.store.own_sources()?.into_iter();
         let written = sources.filter_map(|source| Some((Format::parse(&source.format)?, source)));
         self.sources = written
             .filter(|(format, source)| {

@@ -19,6 +19,17 @@ const NAP: Duration = Duration::from_millis(3);
 /// How long the start of a run waits for that.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What uncommitted changes mean for a run whose workers have trees of their own.
+const NOT_SEEN: &str = "workers begin from the last commit and do not see them";
+
+fn refuse_old_git(git: &Git, commit: &str) -> Result {
+    if git.can_combine(commit)? {
+        return Ok(());
+    }
+    let stop = StopRun::error("this git cannot combine commits without a checkout");
+    Err(stop.with_hint("install git 2.38 or newer, or use `ralph run -j 1`").into())
+}
+
 fn checked_out_in(branch: &str, tree: &Path) -> String {
     format!("{branch} is checked out in {}", tree.display())
 }
@@ -31,6 +42,9 @@ fn checked_out(branch: &str, why: &str) -> String {
 impl WorkTree {
     /// The branch of the settings, unless a person is at work on it; else one of the run's own.
     pub(super) fn branch_to_land_on(&mut self, run: &mut RunContext<'_>) -> Result<String, EngineError> {
+        if self.settings.remote.is_some() {
+            return Ok(self.settings.shared_branch());
+        }
         if let (Some(git), Some(named)) = (self.git.clone(), self.settings.branch.clone()) {
             // What a killed run left half way is no work of a person's.
             if Git::is_half_way(run.project.root())
@@ -71,14 +85,17 @@ impl WorkTree {
         if let Some(why) = self.not_followed.take() {
             run.warn(format!("{why}; this run lands on {branch}"))?;
         }
+        if let Some(remote) = self.settings.remote.clone() {
+            let tip = self.open_remote(run, &git, &remote, &branch)?;
+            refuse_old_git(&git, &tip)?;
+            let dirty = git.snapshot().map(|tree| tree.dirty()).unwrap_or_default();
+            return self.check_dirty(run, &dirty, NOT_SEEN);
+        }
         let Some(head) = git.head_commit()? else {
             let stop = StopRun::error("the repository has no commit that workers could begin from");
             return Err(stop.with_hint("commit the project's files, then `ralph run` again").into());
         };
-        if !git.can_combine(&head)? {
-            let stop = StopRun::error("this git cannot combine commits without a checkout");
-            return Err(stop.with_hint("install git 2.38 or newer, or use `ralph run -j 1`").into());
-        }
+        refuse_old_git(&git, &head)?;
         match git.tip(&branch)? {
             Some(tip) => self.bring_forward(run, &git, &branch, &tip)?,
             None => {
@@ -88,7 +105,7 @@ impl WorkTree {
             }
         }
         let dirty = git.snapshot().map(|tree| tree.dirty()).unwrap_or_default();
-        self.check_dirty(run, &dirty, "workers begin from the last commit and do not see them")
+        self.check_dirty(run, &dirty, NOT_SEEN)
     }
 
     /// A branch that is there already gets what earlier runs landed and nobody merged, where that follows it. Else the run
@@ -126,6 +143,9 @@ impl WorkTree {
     pub(super) fn tell_unmerged(&self, run: &mut RunContext<'_>) -> Result {
         let Some(git) = &self.git else { return Ok(()) };
         let branch = run.store.run_branch(&run.id)?.unwrap_or_default();
+        if let Some(remote) = &self.settings.remote {
+            return tell_unmerged_of_remote(run, git, remote, &branch);
+        }
         let (Some(tip), Some(head)) = (git.tip(&branch)?, git.head_commit()?) else { return Ok(()) };
         if git.is_in(&tip, &head)? {
             if branch == own_branch(run) && git.place_of(&branch)? == Place::Nobody {
@@ -254,6 +274,15 @@ impl WorkTree {
         };
         Ok(moved())
     }
+}
+
+fn tell_unmerged_of_remote(run: &mut RunContext<'_>, git: &Git, remote: &str, branch: &str) -> Result {
+    let (Some(tip), Some(head)) = (git.last_seen(remote, branch)?, git.head_commit()?) else { return Ok(()) };
+    if git.is_in(&tip, &head)? {
+        return Ok(());
+    }
+    let commits = git.commits_between(&head, &tip)?;
+    run.tell(EventKind::Unmerged { branch: format!("{remote}/{branch}"), commits, into: git.on_branch() })
 }
 
 /// Why a run cannot land on a branch now; none where it can.

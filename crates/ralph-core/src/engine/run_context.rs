@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::RunSettings;
 use super::breaker_prompt::Attendant;
 use super::claim_order::ExpectedFiles;
+use super::remote::RemoteSilence;
 use super::run_end::{EngineError, Halt, Result, StopRun};
 use super::run_start::{Engine, Role};
 use super::seat::Drain;
@@ -71,6 +72,7 @@ pub(super) struct RunContext<'a> {
     pub expected_files: ExpectedFiles,
     /// Where the supervisor says that no further attempt is to begin.
     drain: Drain,
+    pub remote_silence: RemoteSilence,
     pub attempt_under_way: bool,
     /// A log was made in this run, so its directory was a real one.
     pub log_was_made: bool,
@@ -141,6 +143,7 @@ impl<'a> RunContext<'a> {
                 Role::Alone => 1,
             },
             drain,
+            remote_silence: RemoteSilence::default(),
             attempt_under_way: false,
             log_was_made: false,
             lost_until: None,

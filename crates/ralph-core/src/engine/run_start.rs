@@ -126,7 +126,10 @@ impl<'a> Run<'a> {
             already_green: already_green(run, &self.tree)?,
             asked: requested(run.store, settings),
             jobs: count,
-            branch: branch.clone(),
+            branch: branch.as_ref().map(|branch| match &settings.git.remote {
+                Some(remote) => format!("{remote}/{branch}"),
+                None => branch.clone(),
+            }),
             sandbox: Some(run.sandbox.enforced(settings.is_isolated())),
         };
         let new = NewRun {

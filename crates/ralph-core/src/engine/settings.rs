@@ -125,6 +125,10 @@ pub struct GitSettings {
     /// What happens to the work of a failed attempt; none to leave it.
     pub rollback: Option<RollbackMode>,
     pub branch: Option<String>,
+    /// The remote on whose branch work lands; none to land here.
+    pub remote: Option<String>,
+    /// How long a remote that does not answer is asked again.
+    pub remote_timeout: Duration,
     /// What uncommitted changes at the start mean.
     pub on_dirty: OnDirty,
     /// How long a commit may take, hooks and all.
@@ -139,6 +143,8 @@ impl Default for GitSettings {
             commit: CommitWhen::Never,
             rollback: None,
             branch: None,
+            remote: None,
+            remote_timeout: Duration::from_secs(600),
             on_dirty: OnDirty::Continue,
             commit_timeout: Duration::from_secs(600),
             query_timeout: Duration::from_secs(10),
@@ -247,7 +253,7 @@ impl GateSettings {
 impl RunSettings {
     /// Whether attempts are made in working trees of Ralph's own.
     pub fn is_isolated(&self) -> bool {
-        self.jobs > 1 || self.isolate
+        self.jobs > 1 || self.isolate || self.git.remote.is_some()
     }
 }
 

@@ -51,6 +51,10 @@ pub(super) struct WorkTree {
     taken_over: HashMap<TaskId, Vec<Vec<u8>>>,
     /// The tree when the agent of the attempt under way had ended.
     pub(super) after_agent: Option<Snapshot>,
+    /// How often in a row a hook of the remote refused work.
+    pub(super) refusals: u32,
+    /// The branch of the remote that holds the work which is about to land.
+    pub(super) offered: Option<String>,
 }
 
 impl GitSettings {
@@ -122,6 +126,8 @@ impl WorkTree {
             holds_own_edit: false,
             taken_over: HashMap::new(),
             after_agent: None,
+            refusals: 0,
+            offered: None,
         })
     }
 

@@ -197,15 +197,15 @@ impl WorkTree {
         let top = PathBuf::from(own_top(run)?);
         let is_usable = self.git.as_ref().is_some_and(|git| git.fault().is_none() && git.is_own_tree())
             && top.join(".git").exists();
-        if is_usable && let Some(git) = &self.git {
-            return tip_of(git, branch);
+        if is_usable && let Some(git) = self.git.clone() {
+            return self.tip_to_begin_from(run, &git, branch);
         }
         let limits = Self::limits(run, &self.settings);
         let project = Git::open(run.project.root(), limits.clone())?;
         let Some(project) = project else {
             return Err(StopRun::error("the project's git repository is gone").into());
         };
-        let tip = tip_of(&project, branch)?;
+        let tip = self.tip_to_begin_from(run, &project, branch)?;
         let is_ours = |git: &Git| git.is_own_tree();
         run.check_signal()?;
         // What git cannot use any more is made anew.
@@ -317,7 +317,7 @@ fn own_top(run: &RunContext<'_>) -> Result<String> {
     Ok(top.unwrap_or_else(|| run.work_tree.display().to_string()))
 }
 
-fn tip_of(git: &Git, branch: &str) -> Result<String> {
+pub(super) fn tip_of(git: &Git, branch: &str) -> Result<String> {
     git.tip(branch)?.ok_or_else(|| {
         StopRun::error(format!("the branch {branch} is gone"))
             .with_hint(format!("git branch {branch} COMMIT restores it, then `ralph run` again"))

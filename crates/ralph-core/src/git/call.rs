@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, kill_process_group};
 
 use super::repository::Repository;
-use super::{GitError, GitFault};
+use super::{GitError, GitFault, RemoteFault};
 use crate::agent::{self, Exit, Interrupt, LeftOvers, ProcessLimits, Signal, Stop, Stream, Watch};
 
 /// How long git has to remove its locks after TERM.
@@ -87,6 +87,8 @@ pub(super) enum CallKind {
     Change,
     /// It is part of the one real commit: it may take this long, and runs hooks and filters as they are now.
     Commit(Duration),
+    /// It talks to a remote. One that does not answer is no fault of the repository's.
+    Remote,
 }
 
 /// What all calls in a repository share: limits, and the first fault, after which git is not called again.
@@ -157,7 +159,7 @@ impl CallState {
     fn deadline(&self, kind: CallKind, index_bytes: u64) -> Duration {
         match kind {
             CallKind::Query => query_deadline(self.limits.query, index_bytes, self.slowest()),
-            CallKind::Change => self.limits.change,
+            CallKind::Change | CallKind::Remote => self.limits.change,
             CallKind::Commit(limit) => limit,
         }
     }
@@ -424,6 +426,10 @@ impl<'r> Call<'r> {
         Err(match self.kind {
             CallKind::Commit(limit) => {
                 GitError::CommitTimedOut { limit, output: waiting_for.unwrap_or_default() }
+            }
+            CallKind::Remote => {
+                let why = format!("git {} timed out after {} s", self.name, deadline.as_secs());
+                RemoteFault::Unreachable { why }.into()
             }
             CallKind::Query | CallKind::Change => {
                 calls.fail(GitFault::TimedOut { command: self.name, after: deadline, waiting_for })

@@ -38,6 +38,8 @@ pub enum GitError {
     Interrupted,
     #[error(transparent)]
     Fault(#[from] GitFault),
+    #[error(transparent)]
+    Remote(#[from] RemoteFault),
     #[error("git has no author identity: {0}")]
     NoIdentity(String),
     #[error("{0:?} is not a valid branch name")]
@@ -70,6 +72,56 @@ pub enum GitFault {
     Replaced(PathBuf),
     #[error("git cannot use the repository: {0}")]
     Unusable(String),
+}
+
+/// What can go wrong between this clone and a remote.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteFault {
+    #[error("git knows no remote named {0:?}")]
+    Unknown(String),
+    /// It may answer later.
+    #[error("the remote does not answer: {why}")]
+    Unreachable { why: String },
+    #[error("the remote denies access: {why}")]
+    Denied { why: String },
+    #[error("the remote does not let this account change {branch}: {why}")]
+    Protected { branch: String, why: String },
+    /// One of its hooks refused: perhaps this work, perhaps all.
+    #[error("a hook of the remote refused the work: {why}")]
+    Refused { why: String },
+    #[error("the remote cannot change several branches at once (atomic pushes)")]
+    NotAtomic,
+    /// What decides where a push goes and what it runs may have been changed by an agent.
+    #[error("settings of git that decide where a push goes changed during the run: {}", crate::text::few(.keys, 5))]
+    Changed { keys: Vec<String> },
+}
+
+impl RemoteFault {
+    fn remedy(&self) -> String {
+        match self {
+            Self::Unknown(name) => format!(
+                "git remote add {} URL, or set [git] remote to one that `git remote` lists",
+                shell_word(name)
+            ),
+            Self::Unreachable { .. } => {
+                "check the network and the server (`git ls-remote` says the same)".to_owned()
+            }
+            Self::Denied { .. } => {
+                "give this machine's account the right to push, without a question asked (`git push --dry-run` shows what \
+                 git says)"
+                    .to_owned()
+            }
+            Self::Protected { branch, .. } => format!(
+                "allow this account to push to {branch} and to create and delete ralph/attempt-*, or set [git] branch to \
+                 another branch"
+            ),
+            Self::Refused { .. } => "look at what the remote's hook said, and fix its cause".to_owned(),
+            Self::NotAtomic => "use a server that supports them, or `[git] remote = \"\"`".to_owned(),
+            Self::Changed { .. } => {
+                "look at them with `git config --list --show-origin`, and restore them if an agent changed them".to_owned()
+            }
+        }
+    }
 }
 
 fn line(path: &Path) -> String {
@@ -129,6 +181,7 @@ impl GitError {
                 "check that the machine has free memory and that no hook in .git/hooks kills git".to_owned()
             }
             Self::Fault(fault) => fault.remedy(),
+            Self::Remote(fault) => fault.remedy(),
             Self::NoIdentity(_) => SET_IDENTITY.to_owned(),
             _ => return None,
         })

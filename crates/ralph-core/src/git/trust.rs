@@ -13,7 +13,7 @@ use std::sync::PoisonError;
 use super::call::CallKind;
 use super::paths::{display_path, on_disk};
 use super::repository::Repository;
-use super::{GitError, GitFault};
+use super::{GitError, GitFault, RemoteFault};
 use crate::files::{Stamp, stamp};
 use crate::text::{few, mask_secrets, one_line};
 
@@ -102,6 +102,22 @@ impl Repository {
         }
         programs.refresh(self)?;
         Ok(programs.overrides.clone())
+    }
+
+    /// An agent may not decide where the run's work is pushed to, as whom, and what runs meanwhile.
+    pub(super) fn refuse_changed_remote(&self, remote: &str) -> Result<(), GitError> {
+        let mut programs = self.programs();
+        programs.refresh(self)?;
+        let (start, now) = (&programs.start, &programs.now);
+        let changed = now.changed_keys(start).chain(start.changed_keys(now));
+        let keys: BTreeSet<String> = changed
+            .filter(|key| decides_pushes(key, remote))
+            .map(|key| one_line(&mask_secrets(&display_path(key)), 100))
+            .collect();
+        match keys.is_empty() {
+            true => Ok(()),
+            false => Err(RemoteFault::Changed { keys: keys.into_iter().collect() }.into()),
+        }
     }
 
     /// What changed since this was last asked, each file with what is new in it.
@@ -379,6 +395,16 @@ fn filter_name(key: &[u8]) -> Option<&[u8]> {
 
 fn is_about_signing(key: &[u8]) -> bool {
     key.starts_with(b"gpg.") || key == b"commit.gpgsign" || key == b"user.signingkey"
+}
+
+/// Whether a setting decides where a push goes, as whom, and which programs it runs.
+fn decides_pushes(key: &[u8], remote: &str) -> bool {
+    const SECTIONS: [&[u8]; 6] = [b"url.", b"credential.", b"http.", b"ssh.", b"protocol.", b"push."];
+    const KEYS: [&[u8]; 3] = [b"core.sshcommand", b"core.gitproxy", b"core.askpass"];
+    let of_remote = key.strip_prefix(b"remote.").and_then(|rest| rest.strip_prefix(remote.as_bytes()));
+    of_remote.is_some_and(|rest| rest.starts_with(b"."))
+        || SECTIONS.iter().any(|section| key.starts_with(section))
+        || KEYS.contains(&key)
 }
 
 fn kind_of(key: &[u8]) -> Option<ProgramKind> {

@@ -296,6 +296,16 @@ pub struct CommitIntent {
 pub struct LandingIntent {
     pub branch: String,
     pub commit: String,
+    /// Where the branch is on a remote.
+    #[serde(default)]
+    pub remote: Option<RemoteIntent>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteIntent {
+    pub remote: String,
+    /// The branch there that holds the work until it has landed: the push that lands it removes it.
+    pub permit: String,
 }
 
 names! {

@@ -77,7 +77,7 @@ mod verification;
 
 pub use attempt::{
     Attempt, CommitIntent, FailureMark, GateOutcome, GateRecord, GitRecord, LandingIntent, LeftoverFile,
-    MarkSource, ReportRow, TaskMetrics,
+    MarkSource, RemoteIntent, ReportRow, TaskMetrics,
 };
 pub use cost::{
     AttemptCost, CategorySums, Cost, FlakySums, ModelSums, Recent, RetrySums, ReviewSums, SpentOnTask, Stats,

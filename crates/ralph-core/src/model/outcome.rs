@@ -65,6 +65,8 @@ error_types! {
     IntegrationFailure => "integration_failure",
     /// The attempt changed protected files, and the gate failed without that.
     Tampered => "tampered",
+    /// A hook of the remote refused done work.
+    PushRefused => "push_refused",
     /// Git could not commit done work, and no further attempt would change that.
     Git => "git",
     /// The gate could not run: a program it needs could not be started.
@@ -130,7 +132,7 @@ impl ErrorType {
             Self::RateLimit => FailureClass::RateLimit,
             Self::Overloaded | Self::Network => FailureClass::Service,
             Self::Auth | Self::Spawn | Self::Permission | Self::Config | Self::Git => FailureClass::Setup,
-            Self::GateBroken => FailureClass::Gate,
+            Self::GateBroken | Self::PushRefused => FailureClass::Gate,
             Self::SandboxDenied => FailureClass::Sandbox,
             Self::Interrupted => FailureClass::Interruption,
             Self::Lost => FailureClass::Lost,

@@ -292,6 +292,7 @@ pub fn failure(outcome: Outcome, error: Option<&ErrorType>, message: Option<&str
         None => ("failed", false),
         Some(ErrorType::TestFailure) => ("gate failed", false),
         Some(ErrorType::CommitRefused) => ("commit refused", true),
+        Some(ErrorType::PushRefused) => ("push refused", true),
         Some(ErrorType::ReviewRejected) => ("rejected by the review", true),
         Some(ErrorType::Conflict | ErrorType::IntegrationFailure) => ("could not land", false),
         Some(ErrorType::Tampered) => ("tampered", false),

@@ -59,6 +59,12 @@ pub fn trees_dir(project: &Project) -> PathBuf {
     fs::read_dir(all).unwrap().next().unwrap().unwrap().path()
 }
 
+/// The processes that a process started.
+pub fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
 pub fn events(project: &Project, kind: &str) -> Vec<Value> {
     let document = project.json(&["logs", "--json"]);
     let events = document["events"].as_array().unwrap().clone();

@@ -58,6 +58,8 @@ mod processes;
 mod protected;
 mod read_only;
 mod recovery;
+#[cfg(feature = "postgres")]
+mod remote;
 mod replay;
 mod report;
 mod review;

@@ -20,13 +20,13 @@ pub fn url() -> &'static str {
     })
 }
 
-fn own_name() -> String {
+pub fn own_name() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     format!("it_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Runs SQL as the owner of the server.
-fn sql(sql: &str) -> String {
+pub fn sql(sql: &str) -> String {
     let output = Command::new("psql").args([url(), "-qAtc", sql]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()

@@ -11,9 +11,10 @@ use crate::store::sqlite::{Durability, learning_index};
 use crate::store::{Patience, Result, Store, StoreError};
 
 /// Each step brings a schema to the version of its number, the same as that of SQLite's step. Steps are only ever appended.
-const STEPS: [(u32, &str); 2] = [
+const STEPS: [(u32, &str); 3] = [
     (28, include_str!("../../../migrations/postgres/0028_schema.sql")),
     (29, include_str!("../../../migrations/postgres/0029_sandbox.sql")),
+    (30, include_str!("../../../migrations/postgres/0030_kept_by.sql")),
 ];
 
 impl Store {

@@ -302,6 +302,10 @@ fn source_of(tx: &Connection, request: &ImportRequest<'_>, now: Timestamp) -> Re
         path: request.path, format: request.format, imported_at: now, digest: request.digest,
     };
     tx.upsert("sources", &["path"], values)?;
+    if request.asked_for {
+        let sql = "UPDATE sources SET kept_by = :here WHERE path = :path";
+        tx.change(sql, bind! { path: request.path, here: tx.local("") })?;
+    }
     let (id, spec): (i64, String) = tx.one("SELECT id, spec FROM sources WHERE path = ?1", [request.path])?;
     if spec.is_empty() {
         name_specs(tx)?;

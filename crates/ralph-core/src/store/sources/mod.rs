@@ -216,6 +216,28 @@ impl Store {
         self.all("SELECT * FROM sources ORDER BY id", [])
     }
 
+    /// Those whose files this clone keeps in sync: what it was the last to import. One that no clone is known to keep becomes
+    /// its own.
+    pub fn own_sources(&mut self) -> Result<Vec<SourceFile>> {
+        let known: Vec<(i64, Option<String>)> = self.all("SELECT id, kept_by FROM sources", [])?;
+        let is_orphan = |kept_by: &Option<String>| kept_by.as_ref().is_none_or(String::is_empty);
+        if known.iter().any(|(_, kept_by)| is_orphan(kept_by)) {
+            self.write(Durability::Process, |tx| {
+                let sql = "UPDATE sources SET kept_by = :here WHERE coalesce(kept_by, '') = ''";
+                tx.change(sql, bind! { here: tx.local("") })
+            })?;
+        }
+        let others: Vec<i64> = known
+            .into_iter()
+            .filter(|(_, kept_by)| !is_orphan(kept_by))
+            .filter(|(_, kept_by)| {
+                kept_by.as_ref().is_some_and(|kept_by| self.conn().known_here(kept_by).is_none())
+            })
+            .map(|(id, _)| id)
+            .collect();
+        Ok(self.sources()?.into_iter().filter(|source| !others.contains(&source.id)).collect())
+    }
+
     /// Where the file of a task is, where it has one.
     pub fn source_path(&self, task: &TaskId) -> Result<Option<String>> {
         self.first("SELECT path FROM sources JOIN task_sources ON source_id = id WHERE task_id = ?1", [task])

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ralph_core::agent::Interrupt;
 use ralph_core::engine::{OnDirty, RunSettings, changes_of_others, own_files};
-use ralph_core::git::{Git, Weight};
+use ralph_core::git::{Git, GitError, RemoteFault, Wants, Weight};
 use ralph_core::model::Timestamp;
 use ralph_core::project::Project;
 use ralph_core::store::{Scope, Store, StoreError};
@@ -70,8 +70,13 @@ fn git(dir: &Path, project: Option<&Path>, interrupt: &Interrupt) -> Finding {
 pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Store>) -> Vec<Finding> {
     let settings = run::run_settings(settings, Scope::All, &run::Args::default());
     let Some(git) = Git::discover(project.root()) else { return Vec::new() };
-    let wants = settings.git.wants();
-    let branch = settings.git.branch.as_ref();
+    let remote = settings.git.remote.as_deref();
+    let wants = match remote {
+        // What is checked out here is not worked in.
+        Some(_) => Wants { commits: true, elsewhere: true, ..settings.git.wants() },
+        None => settings.git.wants(),
+    };
+    let branch = settings.git.branch.as_ref().filter(|_| remote.is_none());
     let switches = branch.is_some_and(|branch| git.branch().as_ref() != Some(branch));
     let mut findings = Vec::new();
     match git.obstacles(wants) {
@@ -85,11 +90,35 @@ pub fn git_obstacles(project: &Project, settings: &Settings, store: Option<&Stor
             }
         })),
     }
+    findings.extend(remote.map(|remote| remote_finding(&git, remote, &settings)));
     if settings.git.on_dirty == OnDirty::Refuse && (wants.commits || wants.rolls_back) {
         // What is wrong with the plan's file is said elsewhere.
         findings.extend(dirt(git, &settings, project, store).ok().flatten());
     }
     findings
+}
+
+/// Whether work can land on the remote, as far as that can be told without a push.
+fn remote_finding(git: &Git, remote: &str, settings: &RunSettings) -> Finding {
+    const NAME: &str = "git";
+    let known = git.has_remote(remote).and_then(|is_known| match is_known {
+        true => git.check_remote(remote),
+        false => Err(RemoteFault::Unknown(remote.to_owned()).into()),
+    });
+    match known {
+        Ok(()) => {
+            Finding::ok(NAME, format!("{remote} answers; work lands on its {}", settings.git.shared_branch()))
+        }
+        Err(error) => {
+            let (why, fix) =
+                (format!("{remote}: {error}"), error.remedy().unwrap_or_else(|| ASK_GIT.to_owned()));
+            match error {
+                // It may answer when the run begins.
+                GitError::Remote(RemoteFault::Unreachable { .. }) => Finding::warning(NAME, why, fix),
+                _ => Finding::error(NAME, why, fix),
+            }
+        }
+    }
 }
 
 /// Uncommitted changes where they are not wanted; nothing where git cannot tell, for then a run does not mind.

@@ -17,7 +17,7 @@ use ralph_core::agent::Interrupt;
 use ralph_core::engine::Templates;
 use ralph_core::exit::RunExit;
 use ralph_core::project::Project;
-use ralph_core::store::Store;
+use ralph_core::store::{Scope, Store};
 use ralph_core::text::{mask_secrets, one_line};
 use serde::Serialize;
 
@@ -75,9 +75,8 @@ fn examine(here: &Path, interrupt: &Interrupt) -> Vec<Finding> {
     }
     if let Some(settings) = read {
         let sandbox = run::sandbox(&run::sandbox_settings(settings), root);
-        let is_isolated = *settings.run.isolate
-            || settings.run.jobs.0 > 1
-            || run::isolates(&sandbox, *settings.git.commit, root);
+        let asked = run::run_settings(settings, Scope::All, &run::Args::default());
+        let is_isolated = asked.is_isolated() || run::isolates(&sandbox, *settings.git.commit, root);
         findings.push(sandbox::finding(&sandbox, is_isolated));
     }
     // Without settings nobody knows which agent is chosen.

@@ -275,7 +275,11 @@ fn role_of(workspace: &Workspace, run: &mut RunSettings) -> Result<Role, Command
     }
     let root = workspace.project.root();
     if Git::discover(root).is_none() {
-        let what = if run.jobs > 1 { "several workers" } else { "[run] isolate = true" };
+        let what = match &run.git.remote {
+            Some(_) => "[git] remote",
+            None if run.jobs > 1 => "several workers",
+            None => "[run] isolate = true",
+        };
         return Err(CommandError::usage(format_args!(
             "{what} need a git repository: each task gets a working tree of its own"
         ))

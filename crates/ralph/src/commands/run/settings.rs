@@ -89,6 +89,8 @@ pub fn run_settings(settings: &Settings, scope: Scope, args: &Args) -> RunSettin
                 Rollback::Mode(mode) => Some(mode),
             },
             branch: settings.git.branch.value.clone(),
+            remote: settings.git.remote.value.clone().filter(|remote| !remote.trim().is_empty()),
+            remote_timeout: *settings.git.remote_timeout,
             on_dirty: *settings.git.on_dirty,
             commit_timeout: gate_timeout,
             query_timeout: (*settings.git.query_timeout).max(Duration::from_secs(1)),

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use super::{DONE, project};
+use super::{DONE, children, project};
 use crate::storms::Storm;
 use crate::support::{PATIENCE, Project, eventually, processes_with};
 
@@ -65,11 +65,6 @@ impl<'p> Victims<'p> {
         }
         true
     }
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// What a person does meanwhile. Each commit and each edit is remembered.
