@@ -121,6 +121,10 @@ impl Edge {
             let mut changed = false;
             let mut events = Vec::new();
             self.wait()?;
+            // Before any key is read: from a terminal that is gone, crossterm reads without end.
+            if let Some(signal) = self.signals.end() {
+                return Ok(ExitCode::from(128 + signal));
+            }
             while terminal::poll(Duration::ZERO)? {
                 events.extend(event(terminal::read()?));
             }
@@ -136,9 +140,6 @@ impl Edge {
             if ticked.elapsed() >= SECOND {
                 ticked = Instant::now();
                 events.push(Event::Tick(now()));
-            }
-            if let Some(signal) = self.signals.end() {
-                return Ok(ExitCode::from(128 + signal));
             }
             if self.signals.take_stop() {
                 self.suspend(screen)?;

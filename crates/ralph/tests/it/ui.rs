@@ -283,6 +283,36 @@ fn signals_and_panics_give_the_terminal_back() {
 }
 
 #[test]
+fn it_ends_with_its_terminal() {
+    let mut project = project();
+    project.set_env("TERM", "xterm-256color");
+    // Closes the terminal without ending what runs in it, and tells how that ended within a minute.
+    let story = r#"
+import os, pty, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "ui"])
+seen = b""
+while b"Plan" not in seen:
+    seen += os.read(terminal, 4096)
+os.close(terminal)
+for _ in range(600):
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if ended:
+        print("code", os.waitstatus_to_exitcode(status))
+        break
+    time.sleep(0.1)
+else:
+    os.kill(pid, 9)
+    print("it goes on")
+"#;
+    let mut command = std::process::Command::new("python3");
+    command.args(["-c", story, env!("CARGO_BIN_EXE_ralph")]).current_dir(project.root());
+    let output = project.clean(&mut command).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "code 129\n");
+}
+
+#[test]
 fn an_editor_has_the_terminal_meanwhile() {
     let mut project = project();
     project.write("editor.sh", "sed -i 's/^Title: First/Title: The very first/; s/^Gate:.*/Gate: true/' \"$1\"; echo edited > was-there");
