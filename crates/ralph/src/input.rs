@@ -80,10 +80,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
 
 /// A point in time, for flags and files: RFC 3339, or a date, which begins at midnight. What names no zone is in UTC.
 pub fn time(text: &str) -> Result<Timestamp, String> {
-    let text = text.trim();
-    [text.to_owned(), format!("{text}Z"), format!("{text}T00:00:00Z")]
-        .iter()
-        .find_map(|text| Timestamp::parse(text))
+    Timestamp::parse_lenient(text)
         .ok_or_else(|| "expected a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31".into())
 }
 

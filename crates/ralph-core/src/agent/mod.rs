@@ -1,5 +1,12 @@
 //! Agents: programs that get a prompt and work. Each is one file with a [`Program`]; running the process and
 //! reading its stream safely is common to all.
+//!
+//! | | where |
+//! |---|---|
+//! | a process, its limits and pipes | `process`, `child`, `pipes`, `quota`; what it leaves behind: `sweep` |
+//! | the guard that starts agents and gates | `guard` in Ralph, `guard_process` in its own process, `guard_protocol` between them |
+//! | a session: log, events, report | `session_reader`, `attempt_log`; `session`, `event_fields`, `text_stream`; `session_report` |
+//! | why it failed, what it cost | `faults`; `price`, where the agent does not tell |
 
 mod attempt_log;
 mod bounded_text;

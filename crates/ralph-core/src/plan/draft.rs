@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::json_plan;
 use super::outline::DEEPEST;
+use crate::model::names;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
@@ -153,50 +154,24 @@ pub struct FileProblem {
     pub expected: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Task lines with keys, and fields below them.
-    TasksMd,
-    Checklist,
-    Prd,
-    TaskMaster,
-    Beads,
-    /// What `gh issue list --json` prints.
-    Github,
-    Gsd,
-    /// Ralph's own export: JSON lines.
-    Lines,
+names! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Format {
+        /// Task lines with keys, and fields below them.
+        TasksMd => "tasks_md",
+        Checklist => "checklist",
+        Prd => "prd",
+        TaskMaster => "taskmaster",
+        Beads => "beads",
+        /// What `gh issue list --json` prints.
+        Github => "github",
+        Gsd => "gsd",
+        /// Ralph's own export: JSON lines.
+        Lines => "jsonl",
+    }
 }
 
 impl Format {
-    pub const ALL: [Self; 8] = [
-        Self::TasksMd,
-        Self::Checklist,
-        Self::Prd,
-        Self::TaskMaster,
-        Self::Beads,
-        Self::Github,
-        Self::Gsd,
-        Self::Lines,
-    ];
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == text)
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TasksMd => "tasks_md",
-            Self::Checklist => "checklist",
-            Self::Prd => "prd",
-            Self::TaskMaster => "taskmaster",
-            Self::Beads => "beads",
-            Self::Github => "github",
-            Self::Gsd => "gsd",
-            Self::Lines => "jsonl",
-        }
-    }
-
     /// Tells the format of a file by its name and text. `is_tasks_md` says whether the text has a task line of a tasks.md.
     pub(crate) fn of(path_name: &str, text: &str, is_tasks_md: impl FnOnce() -> bool) -> Self {
         let name = path_name.rsplit(['/', '\\']).next().unwrap_or(path_name);

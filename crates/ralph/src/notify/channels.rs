@@ -190,14 +190,7 @@ fn show_on_desktop(root: &Path, notice: &Notice, cutoff: &Cutoff) -> Result<Deli
     } else {
         return Ok(Delivery::Unavailable("no desktop"));
     };
-    let launch = Launch {
-        program: program.to_owned(),
-        args,
-        env: Vec::new(),
-        cwd: root.to_owned(),
-        stdin: String::new(),
-        ..Launch::default()
-    };
+    let launch = Launch { program: program.to_owned(), args, cwd: root.to_owned(), ..Launch::default() };
     call(&launch, DESKTOP_LIMIT, cutoff, None).map_err(|how| format!("{program} {how}"))
 }
 

@@ -37,30 +37,29 @@ pub enum Ink {
 }
 
 impl Ink {
-    const ALL: [Self; 8] =
-        [Self::Rule, Self::Soft, Self::Text, Self::Accent, Self::Good, Self::Weak, Self::Bad, Self::Idle];
+    /// Each with its class in the style sheet, in the order of the enum.
+    const ALL: [(Self, &str); 8] = [
+        (Self::Rule, "rule"),
+        (Self::Soft, "soft"),
+        (Self::Text, "text"),
+        (Self::Accent, "accent"),
+        (Self::Good, "good"),
+        (Self::Weak, "weak"),
+        (Self::Bad, "bad"),
+        (Self::Idle, "idle"),
+    ];
 
     fn class(self) -> &'static str {
-        match self {
-            Self::Rule => "rule",
-            Self::Soft => "soft",
-            Self::Text => "text",
-            Self::Accent => "accent",
-            Self::Good => "good",
-            Self::Weak => "weak",
-            Self::Bad => "bad",
-            Self::Idle => "idle",
-        }
+        Self::ALL.get(self as usize).map_or("", |(_, class)| class)
     }
 
     /// The color that stands for it in plotters.
     pub fn color(self) -> RGBColor {
-        let place = Self::ALL.iter().position(|ink| *ink == self).unwrap_or_default();
-        RGBColor(u8::try_from(place).unwrap_or_default(), 0, 0)
+        RGBColor(self as u8, 0, 0)
     }
 
     fn of(color: BackendColor) -> Self {
-        Self::ALL.get(usize::from(color.rgb.0)).copied().unwrap_or(Self::Text)
+        Self::ALL.get(usize::from(color.rgb.0)).map_or(Self::Text, |(ink, _)| *ink)
     }
 }
 

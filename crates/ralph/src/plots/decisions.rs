@@ -48,8 +48,20 @@ fn of(share: &Share) -> String {
     format!("{} of {}", percent(share.rate), share.of)
 }
 
-fn interval(share: &Share) -> String {
-    format!("{} to {}", percent(share.low), percent(share.high))
+/// How many of how many, the rate and its interval, as cells of a table.
+fn cells(share: &Share) -> [String; 4] {
+    let interval = format!("{} to {}", percent(share.low), percent(share.high));
+    [share.done.to_string(), share.of.to_string(), percent(share.rate), interval]
+}
+
+/// The same in words.
+fn in_words(share: &Share) -> String {
+    let [done, of, rate, interval] = cells(share);
+    format!("{done} of {of} done ({rate}); 95% interval {interval}")
+}
+
+fn mark(share: &Share, ink: Ink) -> Mark {
+    Mark::Share { rate: share.rate, low: share.low, high: share.high, ink }
 }
 
 fn at_least(point: &CostPoint) -> &'static str {
@@ -62,24 +74,14 @@ fn cost(points: &[CostPoint]) -> Plot {
     };
     let (from, to) = (first.cost_per_verified_usd, last.cost_per_verified_usd);
     let tasks = counted(last.verified, "verified task");
+    let went = |how: &str| {
+        let (from, to, at_least) = (usd(from), usd(to), at_least(last));
+        format!("Cost per verified task {how} from {from} to {at_least}{to} over {tasks}")
+    };
     let title = match (to - from) / from {
         _ if points.len() == 1 => format!("The first verified task cost {}{}", at_least(last), usd(to)),
-        change if change > CHANGE => {
-            format!(
-                "Cost per verified task rose from {} to {}{} over {tasks}",
-                usd(from),
-                at_least(last),
-                usd(to)
-            )
-        }
-        change if change < -CHANGE => {
-            format!(
-                "Cost per verified task fell from {} to {}{} over {tasks}",
-                usd(from),
-                at_least(last),
-                usd(to)
-            )
-        }
+        change if change > CHANGE => went("rose"),
+        change if change < -CHANGE => went("fell"),
         _ if last.is_at_least => format!("Cost per verified task is at least {} over {tasks}", usd(to)),
         _ => format!("Cost per verified task stayed at about {} over {tasks}", usd(to)),
     };
@@ -180,39 +182,19 @@ fn success(models: &[ModelSuccess]) -> Plot {
         for (at, one) in attempts.iter().enumerate() {
             let share = one.share;
             let label = label(one.attempt, one.and_later);
-            table.push(vec![
-                name(model),
-                label.clone(),
-                share.done.to_string(),
-                share.of.to_string(),
-                percent(share.rate),
-                interval(&share),
-            ]);
+            table.push([name(model), label.clone()].into_iter().chain(cells(&share)).collect());
             if place < MODELS {
                 rows.push(Row {
                     name: (at == 0).then(|| name(model)),
-                    says: format!(
-                        "{}, {label}: {} of {} done ({}); 95% interval {}",
-                        name(model),
-                        share.done,
-                        share.of,
-                        percent(share.rate),
-                        interval(&share)
-                    ),
+                    says: format!("{}, {label}: {}", name(model), in_words(&share)),
                     label,
-                    mark: Mark::Share {
-                        rate: share.rate,
-                        low: share.low,
-                        high: share.high,
-                        ink: Ink::Accent,
-                    },
+                    mark: mark(&share, Ink::Accent),
                     value: of(&share),
                 });
             }
         }
     }
-    let table =
-        Values { headings: vec!["Model", "Attempt", "Done", "Of", "Rate", "95% interval"], rows: table };
+    let headings = vec!["Model", "Attempt", "Done", "Of", "Rate", "95% interval"];
     let left_out = models.len().saturating_sub(MODELS);
     let more = match left_out {
         0 => String::new(),
@@ -221,7 +203,7 @@ fn success(models: &[ModelSuccess]) -> Plot {
     let note = format!(
         "Attempts that ended done. Lines show the 95% interval, which is wide after few attempts.{more}"
     );
-    Plot { id: "success", svg: charts::rows(&rows, &title), title, note: Some(note), table }
+    Plot::of_rows("success", title, Some(note), &rows, headings, table.into_iter())
 }
 
 fn kind(kind: RetryKind) -> &'static str {
@@ -259,44 +241,22 @@ fn retries(results: &[RetryResult]) -> Plot {
     let rows: Vec<Row> = results
         .iter()
         .map(|result| {
-            let share = result.share;
+            let ink = if result.kind == RetryKind::FirstAttempt { Ink::Idle } else { Ink::Accent };
+            let kind = kind(result.kind);
             Row {
                 name: None,
-                label: kind(result.kind).to_owned(),
-                mark: Mark::Share {
-                    rate: share.rate,
-                    low: share.low,
-                    high: share.high,
-                    ink: if result.kind == RetryKind::FirstAttempt { Ink::Idle } else { Ink::Accent },
-                },
-                value: of(&share),
-                says: format!(
-                    "{}: {} of {} done ({}); 95% interval {}; cost {}",
-                    kind(result.kind),
-                    share.done,
-                    share.of,
-                    percent(share.rate),
-                    interval(&share),
-                    cost(result)
-                ),
+                label: kind.to_owned(),
+                mark: mark(&result.share, ink),
+                value: of(&result.share),
+                says: format!("{kind}: {}; cost {}", in_words(&result.share), cost(result)),
             }
         })
         .collect();
     let cells = results.iter().map(|result| {
-        let share = result.share;
-        vec![
-            kind(result.kind).to_owned(),
-            share.done.to_string(),
-            share.of.to_string(),
-            percent(share.rate),
-            interval(&share),
-            cost(result),
-        ]
+        let kind = [kind(result.kind).to_owned()].into_iter();
+        kind.chain(cells(&result.share)).chain([cost(result)]).collect()
     });
-    let table = Values {
-        headings: vec!["Attempt", "Done", "Of", "Rate", "95% interval", "Cost"],
-        rows: cells.collect(),
-    };
+    let headings = vec!["Attempt", "Done", "Of", "Rate", "95% interval", "Cost"];
     let note = match find(RetryKind::AfterNote) {
         Some(_) => " Attempts after your note are also in one of the other rows.",
         None => "",
@@ -304,7 +264,7 @@ fn retries(results: &[RetryResult]) -> Plot {
     let note = format!(
         "Model changed: by escalation, as a fallback, or by you. A task that was done and is reset begins anew.{note}"
     );
-    Plot { id: "retries", svg: charts::rows(&rows, &title), title, note: Some(note), table }
+    Plot::of_rows("retries", title, Some(note), &rows, headings, cells)
 }
 
 fn spend(models: &[ModelSpending]) -> Plot {
@@ -354,11 +314,8 @@ fn spend(models: &[ModelSpending]) -> Plot {
             format::cost(each, of.cost_estimated),
         ]
     });
-    let table = Values {
-        headings: vec!["Model", "Cost", "Attempts", "Verified", "Per verified task"],
-        rows: cells.collect(),
-    };
-    Plot { id: "spend", svg: charts::rows(&rows, &title), title, note: None, table }
+    let headings = vec!["Model", "Cost", "Attempts", "Verified", "Per verified task"];
+    Plot::of_rows("spend", title, None, &rows, headings, cells)
 }
 
 fn strategies(facts: Option<&StrategyFacts>) -> Plot {
@@ -417,8 +374,6 @@ fn strategies(facts: Option<&StrategyFacts>) -> Plot {
     let cells = all.map(|score| {
         vec![score.name.to_string(), percent(score.solved), usd(score.cost_per_task), usd(score.loss)]
     });
-    let table =
-        Values { headings: vec!["Strategy", "Solved", "Cost per task", "Loss"], rows: cells.collect() };
     let imputed = match report.imputed {
         0 => String::new(),
         n => format!(
@@ -431,5 +386,6 @@ fn strategies(facts: Option<&StrategyFacts>) -> Plot {
         counted(report.tasks as u64, "task"),
         usd(facts.value_usd)
     );
-    Plot { id: "strategies", svg: charts::rows(&rows, &title), title, note: Some(note), table }
+    let headings = vec!["Strategy", "Solved", "Cost per task", "Loss"];
+    Plot::of_rows("strategies", title, Some(note), &rows, headings, cells)
 }

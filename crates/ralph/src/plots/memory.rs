@@ -1,8 +1,8 @@
 //! The plot on learnings: shown, helped, harmed.
 
+use super::Plot;
 use super::canvas::Ink;
-use super::charts::{self, Mark, Row};
-use super::{Plot, Values};
+use super::charts::{Mark, Row};
 use crate::facts::{LearningFacts, MemoryFacts};
 use crate::ui::format::number;
 
@@ -58,13 +58,10 @@ pub fn memory(facts: &MemoryFacts) -> Plot {
             one.harmed.to_string(),
         ]
     });
-    let table = Values {
-        headings: vec!["Id", "Category", "Learning", "Shown", "Helped", "Harmed"],
-        rows: cells.collect(),
-    };
+    let headings = vec!["Id", "Category", "Learning", "Shown", "Helped", "Harmed"];
     let note = (!rows.is_empty()).then(|| {
         "Green: attempts that were done with the learning in the prompt. Red: attempts that failed with it. Gray: shown without a result."
             .to_owned()
     });
-    Plot { id: "memory", svg: charts::rows(&rows, &title), title, note, table }
+    Plot::of_rows("memory", title, note, &rows, headings, cells)
 }

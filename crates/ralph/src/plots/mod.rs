@@ -13,6 +13,7 @@ mod tests;
 
 use serde::Serialize;
 
+use charts::Row;
 pub use decisions::decisions;
 pub use memory::memory;
 pub use runs::runs;
@@ -40,6 +41,18 @@ pub struct Values {
 }
 
 impl Plot {
+    fn of_rows(
+        id: &'static str,
+        title: String,
+        note: Option<String>,
+        rows: &[Row],
+        headings: Vec<&'static str>,
+        cells: impl Iterator<Item = Vec<String>>,
+    ) -> Self {
+        let table = Values { headings, rows: cells.collect() };
+        Self { id, svg: charts::rows(rows, &title), title, note, table }
+    }
+
     /// The plot as part of a page.
     pub fn figure(&self) -> String {
         let id = self.id;

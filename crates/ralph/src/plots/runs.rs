@@ -1,8 +1,8 @@
 //! The plot that compares runs: what each of them finished, and what that cost.
 
+use super::Plot;
 use super::canvas::Ink;
-use super::charts::{self, Mark, Row};
-use super::{Plot, Values};
+use super::charts::{Mark, Row};
 use crate::facts::RunLine;
 use crate::ui::format::{self, counted};
 
@@ -72,11 +72,8 @@ pub fn runs(lines: &[RunLine]) -> Plot {
             format::cost(each(run), run.cost.cost_estimated),
         ]
     });
-    let table = Values {
-        headings: vec!["Started", "Verified", "Unverified", "Failed attempts", "Cost", "Per verified task"],
-        rows: cells.collect(),
-    };
+    let headings = vec!["Started", "Verified", "Unverified", "Failed attempts", "Cost", "Per verified task"];
     let note = (!rows.is_empty())
         .then(|| "Green: verified tasks. Yellow: done, unverified. Red: failed attempts.".to_owned());
-    Plot { id: "runs", svg: charts::rows(&rows, &title), title, note, table }
+    Plot::of_rows("runs", title, note, &rows, headings, cells)
 }

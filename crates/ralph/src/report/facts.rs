@@ -15,11 +15,11 @@ use serde::Serialize;
 use super::changes::{TaskChanges, changes};
 use crate::command_error::CommandError;
 use crate::facts::{
-    BreakerFacts, DecisionFacts, History, LearningFacts, MemoryFacts, OpenTask, PlanFacts, RunFacts,
+    BreakerFacts, DecisionFacts, History, LearningFacts, MemoryFacts, OpenTask, PlanFacts, Related, RunFacts,
     UnverifiedTask,
 };
 use crate::settings::{Settings, build_agent};
-use crate::ui::style::{Standing, status_word};
+use crate::ui::style::status_word;
 use crate::ui::{format, lines};
 use crate::workspace::{Workspace, is_active, now};
 
@@ -38,7 +38,7 @@ pub struct ReportFacts {
     pub tasks: PlanCounts,
     pub breaker: BreakerFacts,
     /// Every task of the plan, in its order.
-    pub plan: Vec<PlanLine>,
+    pub plan: Vec<Related>,
     /// Every task that is not done.
     pub open: Vec<OpenTask>,
     /// Done tasks that no gate verified.
@@ -72,14 +72,6 @@ pub struct Asked {
     pub sources: Vec<String>,
     /// The branch that the settings name.
     pub branch: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct PlanLine {
-    #[serde(flatten)]
-    pub task: TaskRef,
-    #[serde(flatten)]
-    pub standing: Standing,
 }
 
 /// A counted attempt that did not end done.
@@ -144,11 +136,7 @@ impl ReportFacts {
             asked: Asked::read(store, settings, &run.id)?,
             tasks: crate::workspace::plan_counts(store)?.0,
             breaker: BreakerFacts::read(store, settings)?,
-            plan: plan
-                .tasks
-                .iter()
-                .map(|task| PlanLine { task: task.into(), standing: task.into() })
-                .collect(),
+            plan: plan.tasks.iter().map(Related::from).collect(),
             open: plan.open_tasks(),
             unverified: plan.unverified_tasks(),
             already_green: plan.already_green_tasks(),

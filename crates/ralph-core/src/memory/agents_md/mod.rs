@@ -18,6 +18,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use crate::model::names;
 use layout::Layout;
 
 pub use sync::{Known, LastWrite, Situation, SyncPlan, category_and_tags, collapsed, place, reconcile};
@@ -48,34 +49,28 @@ pub fn read(file: &str) -> Found {
     found
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Section {
-    /// Pitfalls and how to get past them.
-    ErrorFixes,
-    /// How this codebase does things.
-    CodebasePatterns,
-    /// Learnings given for a phase.
-    PhaseSpecific,
-    /// What failed in phases that are not over.
-    FailureContext,
+names! {
+    /// The sections, in the order in which they are added to a file, each with its title.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Section {
+        /// Pitfalls and how to get past them.
+        ErrorFixes => "Error Fixes",
+        /// How this codebase does things.
+        CodebasePatterns => "Codebase Patterns",
+        /// Learnings given for a phase.
+        PhaseSpecific => "Phase-Specific",
+        /// What failed in phases that are not over.
+        FailureContext => "Failure Context",
+    }
 }
 
 impl Section {
-    /// All sections in the order in which they are added to a file.
-    pub const ALL: [Self; 4] =
-        [Self::ErrorFixes, Self::CodebasePatterns, Self::PhaseSpecific, Self::FailureContext];
-
-    pub const fn heading(self) -> &'static str {
-        match self {
-            Self::ErrorFixes => "## Error Fixes",
-            Self::CodebasePatterns => "## Codebase Patterns",
-            Self::PhaseSpecific => "## Phase-Specific",
-            Self::FailureContext => "## Failure Context",
-        }
+    pub fn heading(self) -> String {
+        format!("## {self}")
     }
 
     pub fn title(self) -> &'static str {
-        self.heading().trim_start_matches("## ")
+        self.as_str()
     }
 }
 

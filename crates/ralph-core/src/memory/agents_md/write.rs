@@ -278,7 +278,7 @@ fn add_to_section(layout: &Layout<'_>, name: Section, lacks: &Lacks<'_>, out: &m
     let top = section.and_then(|section| section.parts.first());
     let end = layout.file.lines.len();
     if top.is_none() {
-        out.push(apart(end, name.heading().to_owned()));
+        out.push(apart(end, name.heading()));
     }
     let needs_intro = name == Section::FailureContext && (top.is_none() || !lacks.entries.is_empty());
     if needs_intro && !top.is_some_and(|top| has_intro(layout, top)) {

@@ -371,7 +371,7 @@ proptest! {
         }
         // After the last one come new sections, or nothing.
         let added = left.trim_start();
-        let is_section = Section::ALL.iter().any(|section| added.starts_with(section.heading()));
+        let is_section = Section::ALL.iter().any(|section| added.starts_with(&section.heading()));
         prop_assert!(left.is_empty() || is_section, "{out}");
     }
 }
