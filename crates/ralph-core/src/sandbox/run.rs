@@ -174,7 +174,7 @@ impl Sandbox {
         let is_gate = matches!(subject, Subject::Gate);
         let kept = match backend.protects_inside() {
             true => Kept::default(),
-            false => Kept::of(&policy.read_only),
+            false => Kept::of(&policy),
         };
         Ok(Some(Confinement { backend, policy, work_dir, program, proxy, settings, home, is_gate, kept }))
     }
@@ -257,12 +257,15 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(paths: &BTreeSet<PathBuf>) -> Self {
+    fn of(policy: &Policy) -> Self {
         let mut kept = Self::default();
-        for path in paths {
-            // Ralph's own changes all the time.
-            let is_own = path.file_name() == Some(RALPH_DIR.as_ref());
-            let Some(entries) = std::fs::read_dir(path).ok().filter(|_| !is_own) else {
+        // What cannot be written is a person's to change meanwhile.
+        let is_exposed = |path: &&PathBuf| path.ancestors().any(|dir| policy.writable.contains(dir));
+        for path in policy.read_only.iter().filter(is_exposed) {
+            // Ralph's own changes all the time, and what is in an agent's home may be another session's.
+            let is_of_project =
+                !path.ends_with(RALPH_DIR) && (path.starts_with(&policy.work_tree) || path.ends_with(HOOKS));
+            let Some(entries) = std::fs::read_dir(path).ok().filter(|_| is_of_project) else {
                 kept.files.extend(content_of(path).map(|content| (path.clone(), content)));
                 continue;
             };
@@ -296,6 +299,8 @@ pub struct Forbidden {
 
 /// Larger files are not kept.
 const KEPT: u64 = 64 * 1024;
+/// Git's own directory of hooks, which may be outside of the project.
+const HOOKS: &str = ".git/hooks";
 /// Files of one directory that are kept.
 const MOST_KEPT: usize = 200;
 

@@ -39,9 +39,18 @@ const TYPING: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 /// The families of sockets that lead out of this machine, or to the machine around it.
 const FAMILIES: [i32; 4] = [libc::AF_INET, libc::AF_INET6, libc::AF_PACKET, libc::AF_VSOCK];
 
-/// Denies these calls to this process and to all that it starts.
-pub(super) fn filter(no_sockets: bool) -> io::Result<()> {
+/// Denies these calls to this process and to all that it starts. `sees_others`: whether it can name processes outside.
+pub(super) fn filter(no_sockets: bool, sees_others: bool) -> io::Result<()> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
+    if sees_others {
+        // Who may set the limits of a process can end it. Zero stands for the caller itself, and for no new limit.
+        let given = |argument, length| {
+            SeccompCondition::new(argument, length, SeccompCmpOp::Ne, 0).map_err(io::Error::other)
+        };
+        let (process, limit) = (given(0, SeccompCmpArgLen::Dword)?, given(2, SeccompCmpArgLen::Qword)?);
+        let of_another = SeccompRule::new(vec![process, limit]).map_err(io::Error::other)?;
+        rules.insert(libc::SYS_prlimit64, vec![of_another]);
+    }
     rules.insert(libc::SYS_ioctl, any_of(1, TYPING)?);
     if no_sockets {
         rules.insert(libc::SYS_socket, any_of(0, FAMILIES.map(i64::from))?);

@@ -71,12 +71,15 @@ go build -o out . && cd .. && rm -r g",
     ),
 ];
 
+#[expect(clippy::print_stderr, reason = "what is left out is said")]
 fn script(backend: &str) -> String {
     let mut script = "bad=0\n".to_owned();
     for (number, (name, program, snippet)) in WORKS.iter().enumerate() {
         // Landlock cannot let a file be made beside those that git executes.
         let is_possible = backend == "bubblewrap" || *name != "a branch and back";
-        if is_installed(program) && is_possible {
+        if !is_installed(program) {
+            eprintln!("skipped, because {program} is not installed: {name}");
+        } else if is_possible {
             script.push_str(&format!(
                 "cat > $TMPDIR/w{number}.sh <<'EOS'\n{snippet}\nEOS\n\
                  said=$(timeout 120 sh $TMPDIR/w{number}.sh 2>&1) || {{ echo \"FAILED: {name}: $said\"; bad=1; }}\n"
