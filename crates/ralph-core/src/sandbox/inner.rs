@@ -43,13 +43,22 @@ pub struct Forward {
 
 impl Inner {
     /// The words of a command line that starts a program in this way.
-    pub(super) fn command(&self, ralph: &Path, program: &str, args: &[String]) -> Vec<String> {
-        // Plain data: it can always be written.
-        let order = serde_json::to_string(self).unwrap_or_default();
+    pub(super) fn command(&self, ralph: &Path, program: &str, args: &[String]) -> io::Result<Vec<String>> {
+        let order = serde_json::to_string(self).map_err(|error| match self.odd_path() {
+            Some(path) => io::Error::other(format!("the name of {} is not UTF-8", path.display())),
+            None => error.into(),
+        })?;
         let mut words =
             vec![ralph.to_string_lossy().into_owned(), COMMAND.to_owned(), order, program.to_owned()];
         words.extend(args.iter().cloned());
-        words
+        Ok(words)
+    }
+
+    /// A path that no order can name.
+    fn odd_path(&self) -> Option<&PathBuf> {
+        let paths =
+            self.rules.iter().flat_map(|rules| [&rules.writable, &rules.hidden, &rules.shown, &rules.used]);
+        paths.flatten().find(|path| path.to_str().is_none())
     }
 }
 
