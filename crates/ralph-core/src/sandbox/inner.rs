@@ -170,3 +170,17 @@ fn set_limits(limits: &Limits) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_no_order_can_name_is_told() {
+        let hidden = [PathBuf::from(OsStr::from_bytes(b"/home/\xff"))].into();
+        let inner = Inner { rules: Some(Rules { hidden, ..Rules::default() }), ..Inner::default() };
+        let error = inner.command(Path::new("/ralph"), "/bin/true", &[]).unwrap_err();
+        assert!(error.to_string().starts_with("the name of /home/"), "{error}");
+        assert!(Inner::default().command(Path::new("/ralph"), "/bin/true", &[]).is_ok());
+    }
+}

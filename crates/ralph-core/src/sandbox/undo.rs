@@ -223,3 +223,80 @@ fn move_below(path: &Path, aside: &Path) -> io::Result<PathBuf> {
     }
     fs::remove_file(path).map(|()| to)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What there is in a directory: files with their text, and links.
+    fn seen(dir: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut next = vec![dir.to_owned()];
+        while let Some(path) = next.pop() {
+            let shown = path.strip_prefix(dir).unwrap().display();
+            match (fs::read_link(&path), fs::read_dir(&path)) {
+                (Ok(leads), _) => {
+                    found.push(format!("{shown} -> {}", leads.strip_prefix(dir).unwrap_or(&leads).display()));
+                }
+                (_, Ok(entries)) => next.extend(entries.map(|entry| entry.unwrap().path())),
+                _ => found.push(format!("{shown}: {}", fs::read_to_string(&path).unwrap().trim())),
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn what_is_undone_is_the_projects_and_nothing_that_a_link_leads_to() {
+        // What a process does in the working tree, and what of that is there afterwards.
+        let usual = ["claude/settings: kept", "git/hooks/old: kept", "mcp -> real", "real: kept"];
+        for (script, more) in [
+            ("echo evil > w/codex; mkdir w/gemini; echo evil > w/gemini/env", vec![]),
+            ("ln -s ../home w/gemini; echo mine > w/other", vec!["other: mine"]),
+            ("ln -s nowhere w/gemini", vec!["gemini -> nowhere"]),
+            ("ln -sf other w/mcp; echo x > w/other", vec!["other: x"]),
+            ("rm w/mcp; echo evil > w/mcp", vec![]),
+            ("rm w/mcp", vec![]),
+            ("echo evil > w/claude/settings", vec![]),
+            ("rm -r w/claude; ln -s ../home w/claude", vec![]),
+            ("rm -r w/claude; ln -s ../empty w/claude", vec![]),
+            ("rm w/git/hooks/old; echo evil > w/git/hooks/new", vec![]),
+            ("rm -r w/git/hooks; ln -s ../../home w/git/hooks", vec![]),
+            ("rm -r w/git; ln -s ../git2 w/git; mkdir -p git2/hooks; cp home/* git2/hooks", vec![]),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let top = dir.path().canonicalize().unwrap();
+            let run = |script: &str| {
+                let done = std::process::Command::new("sh").args(["-ec", script]).current_dir(&top).output();
+                assert!(done.as_ref().unwrap().status.success(), "{script}: {done:?}");
+            };
+            run(
+                "mkdir -p w/claude w/git/hooks home empty w/.ralph; ln -s real w/mcp; echo persons > home/env; \
+                 echo persons > home/settings; for f in claude/settings git/hooks/old real; do echo kept > w/$f; done",
+            );
+            let paths = |paths: &[&str]| paths.iter().map(|path| top.join("w").join(path)).collect();
+            let policy = Policy {
+                work_tree: top.join("w"),
+                writable: [top.join("w")].into(),
+                read_only: paths(&["claude/settings", "git/hooks", "real"]),
+                missing: paths(&["codex", "gemini/env"]),
+                links: paths(&["mcp"]),
+                ..Policy::default()
+            };
+            let kept = Kept::of(&policy);
+            let links = Links::of(&policy);
+            let aside = top.join("w/.ralph/sandbox");
+            run(script);
+            let undone = undo(&policy, &kept, &links, &aside);
+            assert!(undone.failed.is_none(), "{script}: {undone:?}");
+            let mut now = seen(&top.join("w"));
+            now.retain(|line| !line.starts_with(".ralph/"));
+            let mut expected: Vec<&str> = usual.iter().chain(&more).copied().collect();
+            expected.sort_unstable();
+            assert_eq!(now, expected, "{script}");
+            assert_eq!(seen(&top.join("home")), ["env: persons", "settings: persons"], "{script}");
+            assert!(seen(&top.join("empty")).is_empty(), "{script}");
+            assert!(undo(&policy, &kept, &links, &aside).forbidden.is_empty(), "{script}");
+        }
+    }
+}

@@ -104,3 +104,25 @@ fn remove_dead(dir: &Path) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_the_dead_are_removed_whatever_their_process_ids_say() {
+        let above = tempfile::tempdir().unwrap();
+        let place = |name: &str| above.path().join(format!("{PREFIX}{name}"));
+        // This machine has no process of such an id; another container may.
+        for name in ["4190000-dead", "4190000-living", "4190000-begun"] {
+            fs::create_dir(place(name)).unwrap();
+        }
+        let dead = create_anew(&place("4190000-dead").join(LOCK)).unwrap();
+        drop(dead);
+        let living = create_anew(&place("4190000-living").join(LOCK)).unwrap();
+        flock(&living, FlockOperation::NonBlockingLockExclusive).unwrap();
+        remove_dead(above.path());
+        let left = ["4190000-dead", "4190000-living", "4190000-begun"].map(|name| place(name).exists());
+        assert_eq!(left, [false, true, true]);
+    }
+}
