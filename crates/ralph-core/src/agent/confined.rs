@@ -78,7 +78,7 @@ impl<'w> ConfinedWatch<'w> {
     /// What the sandbox printed instead of starting the program; none where it did start it.
     pub(super) fn failure(&self) -> Option<String> {
         let said = String::from_utf8_lossy(self.before_start.as_ref()?).into_owned();
-        let said = crate::text::one_line(said.trim(), 300);
+        let said = crate::text::one_line(said.trim().trim_start_matches("error: "), 300);
         Some(if said.is_empty() { "it ended without a message".to_owned() } else { said })
     }
 
@@ -141,7 +141,7 @@ mod tests {
         for (printed, expected, failure) in [
             (format!("{start}error: x\n"), "error: x\n", None),
             (format!("bwrap: a warning\n{start}{start}"), &*format!("bwrap: a warning\n{start}"), None),
-            ("bwrap: no mount\n".to_owned(), "", Some("bwrap: no mount")),
+            ("error: no mount\n".to_owned(), "", Some("no mount")),
             (String::new(), "", Some("it ended without a message")),
         ] {
             for size in [1, 7, 1000] {

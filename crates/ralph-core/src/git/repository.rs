@@ -96,7 +96,10 @@ impl Repository {
             return Vec::new();
         }
         // Where a person's core.worktree says otherwise, git has said so.
-        let top = self.first_top.get().map_or(self.top.as_os_str(), |top| OsStr::new(top));
+        let top = match self.first_top.get() {
+            Some(named) if *named != self.top.to_string_lossy() => OsStr::new(named),
+            _ => self.top.as_os_str(),
+        };
         vec![
             ("GIT_DIR", self.git_dir.clone().into()),
             ("GIT_COMMON_DIR", self.shared_dir.clone().into()),
@@ -110,12 +113,10 @@ impl Repository {
         let entry = self.top.join(GIT_ENTRY);
         let leads = leads_to(&entry).and_then(|dir| rustix::fs::stat(&dir).ok());
         let found = self.opened.as_ref().and_then(|dir| rustix::fs::fstat(dir).ok());
-        match (leads, found) {
-            (Some(leads), Some(found)) if (leads.st_dev, leads.st_ino) == (found.st_dev, found.st_ino) => {
-                Ok(())
-            }
-            _ => Err(self.calls.fail(GitFault::Replaced(entry))),
-        }
+        let is_it = leads.is_some_and(|leads| {
+            found.is_none_or(|found| (leads.st_dev, leads.st_ino) == (found.st_dev, found.st_ino))
+        });
+        if is_it { Ok(()) } else { Err(self.calls.fail(GitFault::Replaced(entry))) }
     }
 
     /// Whether git's directory is another than the one that was found: commits would go where nobody expects them.

@@ -178,7 +178,9 @@ impl Judge<'_> {
         let is_missing =
             lower.contains("no such file") || lower.contains("enoent") || lower.contains("os error 2)");
         let found = PATHS.captures_iter(error).filter_map(|found| found.name("path"));
-        let paths = found.map(|found| found.as_str().trim_end_matches(['.', '!', '?']));
+        // `http://host/path` has no path of this machine.
+        let found = found.map(|found| found.as_str()).filter(|path| !path.starts_with("//"));
+        let paths = found.map(|path| path.trim_end_matches(['.', '!', '?']));
         paths.filter_map(|path| self.of_path(&self.whole(path), is_missing)).collect()
     }
 
@@ -362,6 +364,7 @@ mod tests {
             "/proc/1/mem: Permission denied",
             "curl: (6) Could not resolve host: api.example.com",
             &format!("touch: /opt/{}: Permission denied", "long/".repeat(60)),
+            "Connection refused: http://opt/c",
         ] {
             assert!(denials(Network::Open, harmless).is_empty(), "{harmless}");
         }

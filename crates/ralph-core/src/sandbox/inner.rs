@@ -123,7 +123,7 @@ fn confine(order: &str) -> io::Result<Vec<(&'static str, OsString)>> {
     default_signals();
     set_limits(&inner.limits)?;
     super::landlock::restrict(inner.rules.as_ref())?;
-    super::syscalls::filter(inner.no_sockets)?;
+    super::syscalls::filter(inner.no_sockets, inner.rules.is_some())?;
     Ok(variables)
 }
 

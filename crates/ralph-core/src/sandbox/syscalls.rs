@@ -45,11 +45,18 @@ const FAMILIES: [i32; 2] = [libc::AF_UNIX, libc::AF_NETLINK];
 #[cfg(target_arch = "x86_64")]
 const X32: u32 = 0x4000_0000;
 
-/// Denies these calls to this process and to all that it starts.
-pub(super) fn filter(no_sockets: bool) -> io::Result<()> {
+/// Denies these calls to this process and to all that it starts. `sees_others`: whether it can name processes outside.
+pub(super) fn filter(no_sockets: bool, sees_others: bool) -> io::Result<()> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|call| (*call, Vec::new())).collect();
     let typing = TYPING.map(|request| all_of([condition(1, SeccompCmpOp::Eq, request)]));
     rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<io::Result<_>>()?);
+    if sees_others {
+        // Who may set the limits of a process can end it. Zero stands for the caller itself, and for no new limit.
+        let process = condition(0, SeccompCmpOp::Ne, 0_u64);
+        let limit = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+        let of_another = all_of([process, limit.map_err(io::Error::other)])?;
+        rules.insert(libc::SYS_prlimit64, vec![of_another]);
+    }
     if no_sockets {
         let others = FAMILIES.map(|family| condition(0, SeccompCmpOp::Ne, family));
         rules.insert(libc::SYS_socket, vec![all_of(others)?]);

@@ -268,6 +268,13 @@ fn a_linked_working_tree_gets_what_a_commit_needs() {
 }
 
 #[test]
+fn no_repository_may_be_made_in_a_project_below_the_root_of_its_own() {
+    let more = vec!["/home/u/w/sub/a.txt"];
+    let case = Case { work_tree: "/home/u/w/sub", more, ..Case::default() };
+    assert!(has(&case.policy(None).missing, &["/home/u/w/sub/.git"]));
+}
+
+#[test]
 fn links_are_followed_so_that_nothing_is_protected_in_name_only() {
     let more = vec![
         "/data/gnupg/key",

@@ -96,6 +96,8 @@ fn work(
     let crew = Crew::of(&settings)?;
     let scope = scope::scope(&workspace, args)?;
     let mut run_settings = run_settings(&settings, scope, args);
+    // Whatever the reason why the run has workers.
+    run_settings.isolate = true;
     (run_settings.recovery, run_settings.recovery_by_spec) = recovery_of(&settings, &workspace)?;
     run_settings.worktrees.dir = trees_dir(run_settings.worktrees.dir.to_str(), project.root())?;
     let limits = GitLimits { interrupt: interrupt.clone(), ..GitLimits::default() };

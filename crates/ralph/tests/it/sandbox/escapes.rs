@@ -158,6 +158,7 @@ const ESCAPES: &[(&str, Stops, &str)] = &[
         Both,
         "kill -0 $RALPH_CANARY && echo ESCAPED; kill $RALPH_CANARY && echo ESCAPED",
     ),
+    ("limits of another process", Both, "prlimit --pid $RALPH_CANARY --cpu=1:1 && echo ESCAPED"),
     ("stop Ralph", Both, "kill -0 $RALPH_PID && echo ESCAPED"),
     (
         "stop the guard",

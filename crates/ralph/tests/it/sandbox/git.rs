@@ -12,7 +12,6 @@ const EVIL: &str = "evil() { git init -q $1; echo '* filter=evil' > $1/.gitattri
 /// Each leaves something for git to find after the attempt.
 const LEADS: &[(&str, &str)] = &[
     ("a repository recorded as a submodule", "evil n; git add n; git commit -qm link; echo more > n/f"),
-    ("a repository in the project's directory", "evil m; mv m/.git m/.gitattributes .; echo more > agent.sh"),
     (
         "the way to git's directory",
         "evil l; if test -f .git || test -f ../.git; then p=$(git rev-parse --show-toplevel); \
@@ -24,8 +23,7 @@ const LEADS: &[(&str, &str)] = &[
 fn what_an_attempt_leaves_in_the_work_tree_leads_ralphs_git_nowhere() {
     for backend in BACKENDS {
         for (name, lead) in LEADS {
-            let mut project = confined(backend);
-            project.set_env("RALPH_SET_RUN_ON_DIRTY", "warn");
+            let project = confined(backend);
             project.write("../home/outside/file", "");
             agent(&project, &format!("{EVIL}; ({lead}) >&2; echo work > made.txt; {DONE}"));
             project.add(&["A"]);

@@ -21,7 +21,7 @@ fn a_sandbox_that_cannot_be_set_up_is_no_failure_of_the_agent_or_the_gate() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         let search = std::env::var("PATH").unwrap();
         project.set_env("PATH", &format!("{}:{search}", path.parent().unwrap().display()));
-        let shown = project.ralph(&["run"]).expect_code(2);
+        let shown = project.ralph(&["run"]).expect_code(1);
         let attempt = &project.history()[0];
         assert_eq!(
             (attempt["error_type"].as_str(), attempt["counted"].as_bool()),
@@ -49,7 +49,7 @@ fn a_program_that_the_sandbox_hides_is_no_failure_of_the_agent() {
         project.set("sandbox", "deny_read = [\"~/tools\"]");
         super::commit(&project);
         project.add(&["A"]);
-        let shown = project.ralph(&["run"]).expect_code(2);
+        let shown = project.ralph(&["run"]).expect_code(1);
         let attempt = &project.history()[0];
         assert_eq!(attempt["error_type"], "spawn", "{backend}: {attempt} {shown:?}");
         assert_eq!(attempt["counted"], false, "{backend}");

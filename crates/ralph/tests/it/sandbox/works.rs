@@ -76,7 +76,9 @@ fn script(backend: &str) -> String {
     for (number, (name, program, snippet)) in WORKS.iter().enumerate() {
         // Landlock cannot let a file be made beside those that git executes.
         let is_possible = backend == "bubblewrap" || *name != "a branch and back";
-        if is_installed(program) && is_possible {
+        if !is_installed(program) {
+            eprintln!("skipped, because {program} is not installed: {name}");
+        } else if is_possible {
             script.push_str(&format!(
                 "cat > $TMPDIR/w{number}.sh <<'EOS'\n{snippet}\nEOS\n\
                  said=$(timeout 120 sh $TMPDIR/w{number}.sh 2>&1) || {{ echo \"FAILED: {name}: $said\"; bad=1; }}\n"
