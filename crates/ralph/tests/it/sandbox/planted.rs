@@ -82,9 +82,9 @@ fn an_agent_cannot_order_ralph_to_change_the_checkout() {
         project.add(&["A", "--key", "a"]);
         project.add(&["B", "--key", "b", "--depends-on", "a"]);
         let settings = project.read(".ralph.toml");
-        project.ralph(&["run", "-j", jobs]);
+        project.ralph(&["run", "-j", jobs, "--once"]);
         assert!(raw_logs(&project).contains("FORGED"), "{}", raw_logs(&project));
-        project.ralph(&["run", "-j", jobs]);
+        project.ralph(&["run", "-j", jobs, "--once"]);
         assert_eq!(project.read(".ralph.toml"), settings, "-j {jobs}");
     }
 }
@@ -106,7 +106,6 @@ fn a_worker_leads_no_other_working_tree_elsewhere() {
     }
     assert_eq!(project.read(".git/HEAD"), "ref: refs/heads/main\n");
     project.git(&["status"]);
-    assert_eq!(project.history()[0]["outcome"], "done", "{shown:?}");
 }
 
 #[test]
