@@ -18,7 +18,7 @@ use crate::agent::{
 use crate::diagnose::Reader;
 pub use crate::evidence::GateResult;
 use crate::model::{BaselineRun, GateOf, GateOutcome, GateRecord};
-use crate::sandbox::{Confinement, confined};
+use crate::sandbox::{Confinement, run_confined};
 use crate::text;
 use crate::which;
 use broken::Exited;
@@ -115,8 +115,9 @@ fn once(
         look_on,
         ends: false,
     };
-    let launch = confined(gate.confinement, launch);
-    let ended = launch.and_then(|launch| agent::run_below(guard, &launch, &limits, interrupt, &mut output));
+    let ended = run_confined(gate.confinement, launch, |launch| {
+        agent::run_below(guard, launch, &limits, interrupt, &mut output)
+    });
     let ended = match ended {
         Err(error) if error.source.kind() == std::io::ErrorKind::ArgumentListTooLong => {
             // A fault of this gate alone.

@@ -217,7 +217,7 @@ impl From<EngineError> for CommandError {
                 Self::environment(error).hint("fix the task's gate: ralph task edit ID --verify CMD")
             }
             EngineError::Sandbox(_) => Self::environment(error)
-                .hint("check the space and the permissions of the directory for temporary files"),
+                .hint("check what it names: the space, the permissions; and those of the directory for temporary files"),
             EngineError::Log { .. } => {
                 Self::environment(error).hint("check the permissions and the free space of .ralph/logs")
             }

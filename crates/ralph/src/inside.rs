@@ -7,7 +7,7 @@ use ralph_core::host::{ThisHost, ancestors, is_inside, sees_processes};
 use ralph_core::project::Project;
 
 use crate::command_error::CommandError;
-use crate::commands::{Command, breaker, config, learnings, limits, store, task, worktrees};
+use crate::commands::{Command, breaker, config, learnings, limits, store, task, trust, worktrees};
 use crate::store_place;
 use crate::workspace::{set_read_only, start_dir};
 
@@ -47,6 +47,10 @@ fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
         _ => Project::find(&here),
     };
     let Some(project) = project else { return false };
+    // The store of a project that is not trusted is not spoken to: the command itself refuses.
+    if trust::refusal(&project).is_some() {
+        return false;
+    }
     let Ok(place) = store_place::of(&project) else { return false };
     if place.file().is_some_and(|path| !path.is_file()) {
         return false;

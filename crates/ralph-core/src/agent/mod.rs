@@ -55,9 +55,7 @@ pub use process::{
     EndSignal, Ended, ProcessLimits, SpawnError, Stop, Stream, Watch, own_settings, run, run_below,
     run_exempt,
 };
-pub(crate) use process::{
-    LeftOvers, OWN_SETTINGS, OWN_STORE, SANDBOX_FAILED, end_with_us, limit_hint, run_to_end,
-};
+pub(crate) use process::{LeftOvers, SANDBOX_FAILED, end_with_us, is_own_setting, limit_hint, run_to_end};
 pub use session_reader::{ReadSession, SessionReader};
 pub use session_report::{Activity, AgentReport, Ending, Exit, LimitNotice, LogEntry, StreamParser, Usage};
 pub(crate) use sweep::is_in_an_environment;

@@ -267,17 +267,22 @@ pub(crate) fn run_to_end(
 }
 
 /// How Ralph's own settings are named in the environment.
-pub(crate) const OWN_SETTINGS: &str = "RALPH_SET_";
+const OWN_SETTINGS: &str = "RALPH_SET_";
 /// The store's address, which may hold a password.
-pub(crate) const OWN_STORE: &str = "RALPH_STORE";
+const OWN_STORE: &str = "RALPH_STORE";
 
 /// The settings of this run that stand in the environment. Agents and gates do not get them: some are
 /// secret, and a Ralph that they start has settings of its own. What acts for the person (hooks, commands
 /// for notices) is given them again.
+/// Whether a variable is one of these.
+pub(crate) fn is_own_setting(name: &str) -> bool {
+    name.starts_with(OWN_SETTINGS) || name == OWN_STORE
+}
+
 pub fn own_settings() -> impl Iterator<Item = (String, OsString)> {
     std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
-        (name.starts_with(OWN_SETTINGS) || name == OWN_STORE).then_some((name, value))
+        is_own_setting(&name).then_some((name, value))
     })
 }
 

@@ -88,7 +88,7 @@ fn with_refusals(verdict: Verdict, evidence: &Evidence) -> Verdict {
     if !verdict.is_failure() || evidence.denied.is_empty() {
         return verdict;
     }
-    let refused = format!("the sandbox refused {}", denials_told(&evidence.denied));
+    let refused = format!("the sandbox may have refused {}", denials_told(&evidence.denied));
     if evidence.denied_before || verdict.abort {
         return Verdict { message: joined(verdict.message, refused), ..verdict };
     }
@@ -400,7 +400,7 @@ mod tests {
         use crate::sandbox::{Denial, Denied};
         let fix = Some("ralph config set sandbox.cache /x".to_owned());
         let denial = Denial { what: Denied::Write, target: "/x/y".into(), fix };
-        let told = "the sandbox refused writing /x/y (allow it: ralph config set sandbox.cache /x)";
+        let told = "the sandbox may have refused writing /x/y (allow it: ralph config set sandbox.cache /x)";
         for (result, gate_says, before, expected, counts) in [
             (DONE, GateOutcome::Failed, false, Some("sandbox_denied"), false),
             (DONE, GateOutcome::Failed, true, Some("test_failure"), true),

@@ -17,7 +17,7 @@ use crate::files::unguessable;
 use crate::logs::LogDir;
 use crate::model::Task;
 use crate::project::{LOGS, RALPH_DIR};
-use crate::sandbox::{ErrorLines, Subject, confined};
+use crate::sandbox::{ErrorLines, Subject, run_confined};
 use crate::signals::{self, Completion};
 use crate::store::Claimed;
 
@@ -74,14 +74,13 @@ impl Run<'_> {
             ends_for_note: false,
             errors: confinement.as_ref().map(|_| ErrorLines::default()),
         };
-        let launch = confined(confinement.as_ref(), launch);
-        let ended = launch
-            .and_then(|launch| agent::run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut live));
+        let ended = run_confined(confinement.as_ref(), launch, |launch| {
+            agent::run_below(guard.as_mut(), launch, &limits, &interrupt, &mut live)
+        });
         let LiveSession { run, reader, errors, .. } = live;
         let errors = errors.map(ErrorLines::finish).unwrap_or_default();
         run.denials = confinement.iter().flat_map(|confinement| confinement.denials(&errors)).collect();
         run.return_guard(guard)?;
-        run.clear_forbidden(confinement.as_ref())?;
         let ReadSession { mut stop, left_overs, report, log, .. } = reader.finish(ended);
         if let Some(error) = log.error() {
             let path = log.path().display();
@@ -91,6 +90,7 @@ impl Run<'_> {
             let plural = if left_overs == 1 { "" } else { "es" };
             run.warn(format!("killed {left_overs} process{plural} the agent left running"))?;
         }
+        run.tell_undone(confinement.as_ref())?;
         let signals = signals::parse(&report.result_text, &signal_scope(task, agent.ladder()));
         // The agent obeyed the budget it was given. A cap of its own settings, far below what is left, is a limit of one
         // session.

@@ -64,6 +64,7 @@ impl WorkTree {
         if let Some(error) = watch.error {
             return Err(error.into());
         }
+        run.tell_undone(confinement.as_ref())?;
         match committed {
             Ok(mut outcome) => {
                 let tree = outcome.tree_after.take().filter(|_| other.is_none());

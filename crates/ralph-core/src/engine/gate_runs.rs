@@ -404,7 +404,7 @@ impl RunContext<'_> {
         };
         let result = gate::run(&gate, guard.as_mut(), &interrupt, &mut on_progress);
         self.return_guard(guard)?;
-        self.clear_forbidden(confinement.as_ref())?;
+        self.tell_undone(confinement.as_ref())?;
         let mut result = result.unwrap_or_else(|error| GateResult::NotStarted(error.to_string()));
         if let Some(protection) = protection {
             protection.restore(self, &claimed.task.id, &mut changed);

@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::logs::{LogDir, attempt_name};
 use crate::model::{AttemptCost, RunId, TaskId};
 use crate::project::{LOGS, Project};
-use crate::sandbox::{Sandbox, Subject};
+use crate::sandbox::{Confinement, Sandbox, Subject, Undone};
 use crate::store::{SideSession, Store};
 
 /// The key that a planning session is called by in its environment and its log.
@@ -46,8 +46,8 @@ pub struct PlanAnswer {
     pub ending: SessionEnding,
     pub cost: Option<AttemptCost>,
     pub log_path: String,
-    /// What became of changes the agent made in the working tree.
-    pub undone: Option<String>,
+    /// What became of changes the agent made in the working tree, each as a sentence.
+    pub undone: Vec<String>,
     /// Its number in the database.
     pub session: i64,
 }
@@ -127,7 +127,12 @@ impl Planner<'_> {
         let answer =
             question.ask(guard.as_mut(), &mut |activity| activity.into_iter().for_each(&mut *on_activity));
         drop(guard);
-        let undone = tree.and_then(ReadOnlyTree::restore);
+        let restored = tree.and_then(ReadOnlyTree::restore);
+        let Undone { forbidden, failed } =
+            confinement.as_ref().map(Confinement::take_undone).unwrap_or_default();
+        let forbidden = forbidden.iter().map(|forbidden| forbidden.told(root));
+        let failed = failed.map(|error| format!("cannot undo what the planning agent may not do: {error}"));
+        let undone = restored.into_iter().chain(forbidden).chain(failed).collect();
         answer.add_to(&mut record, self.clock.now().since(started_at));
         self.store.end_side_session(session, &record, self.clock.now())?;
         let Answer { report, ending, cost } = answer;

@@ -191,6 +191,7 @@ impl Run<'_> {
         if let Some(undone) = undone {
             run.warn(format!("{}: {undone}", task.name()))?;
         }
+        run.tell_undone(confinement.as_ref())?;
         let given = match (&answer.ending, review(&answer.report.result_text)) {
             (SessionEnding::Answered, Some(given)) => Ok(Review {
                 verdict: if given.accepted { ReviewVerdict::Accepted } else { ReviewVerdict::Rejected },

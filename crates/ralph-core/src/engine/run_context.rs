@@ -22,8 +22,8 @@ use crate::exit::RunExit;
 use crate::files::RealPaths;
 use crate::host::{Host, is_over};
 use crate::model::{RunId, Timestamp, Token};
-use crate::project::{Project, RALPH_DIR};
-use crate::sandbox::{Confinement, Denial, Forbidden, GitPlaces, Sandbox, Subject};
+use crate::project::Project;
+use crate::sandbox::{Confinement, Denial, GitPlaces, Sandbox, Subject, Undone};
 use crate::store::{
     ClaimRequest, Claimed, Owner, Purpose, RecoveryEnd, RunRequest, Scope, Store, StoreError, newest_copy,
     restore_command,
@@ -487,9 +487,6 @@ impl RunContext<'_> {
     }
 }
 
-/// Where what appeared in a place that nothing may be written to is moved, below `.ralph`.
-const MOVED: &str = "sandbox";
-
 /// The sandbox: every launch that runs what an agent wrote is confined as the settings say.
 impl RunContext<'_> {
     /// What confines a launch in the working tree; none where nothing does.
@@ -499,32 +496,19 @@ impl RunContext<'_> {
         Ok(confinement.map_err(EngineError::Sandbox)?)
     }
 
-    /// After a confined launch: what appeared where nothing may be written is moved away before anything reads it.
-    pub(super) fn clear_forbidden(&mut self, confinement: Option<&Confinement>) -> Result {
+    /// Tells what was undone after confined launches. Where that failed nothing more is started.
+    pub(super) fn tell_undone(&mut self, confinement: Option<&Confinement>) -> Result {
         let Some(confinement) = confinement else { return Ok(()) };
-        let aside = self.ralph_dir().map(|dir| dir.join(MOVED));
-        let undone = aside.and_then(|aside| confinement.undo_forbidden(&aside));
-        match undone {
-            Ok(undone) => {
-                for Forbidden { path, moved, is_restored } in undone {
-                    self.files_may_have_changed();
-                    let path = path.strip_prefix(self.work_tree).unwrap_or(&path).display().to_string();
-                    let path = code_line(&path, 200);
-                    let name = moved.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                    self.warn(match is_restored {
-                        true => format!("{path} may not be changed in an attempt; Ralph restored it"),
-                        false => format!(
-                            "{path} may not be made in an attempt; Ralph moved it to {RALPH_DIR}/{MOVED}/{name}"
-                        ),
-                    })?;
-                }
-                Ok(())
-            }
-            Err(error) => {
-                let stop = format!("cannot move away what an attempt may not make: {error}");
-                Err(StopRun::error(stop)
-                    .with_hint("look into the work tree before the next `ralph run`")
-                    .into())
+        let Undone { forbidden, failed } = confinement.take_undone();
+        for forbidden in forbidden {
+            self.files_may_have_changed();
+            self.warn(forbidden.told(self.work_tree))?;
+        }
+        match failed {
+            None => Ok(()),
+            Some(error) => {
+                let stop = StopRun::error(format!("cannot undo what an attempt may not do: {error}"));
+                Err(stop.with_hint("look into the work tree before the next `ralph run`").into())
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::agent::{
 use crate::decide::error_type_of;
 use crate::git::{Git, GitError, Kept, RollbackMode};
 use crate::model::{AttemptCost, ErrorType, Outcome};
-use crate::sandbox::{Confinement, confined};
+use crate::sandbox::{Confinement, run_confined};
 use crate::store::SideSession;
 use crate::text::mask_secrets;
 
@@ -51,8 +51,9 @@ impl Question<'_> {
         let limits = ProcessLimits { wall, idle: settings.idle_timeout, grace: settings.grace };
         let reader = SessionReader::new(agent, request.model, log, request.budget_usd);
         let mut live = Live { agent, reader, look_on };
-        let launch = confined(confinement, launch);
-        let ended = launch.and_then(|launch| agent::run_below(guard, &launch, &limits, interrupt, &mut live));
+        let ended = run_confined(confinement, launch, |launch| {
+            agent::run_below(guard, launch, &limits, interrupt, &mut live)
+        });
         let ReadSession { exit, stop, report, .. } = live.reader.finish(ended);
         let ending = match (stop, &report.ending) {
             (Stop::Interrupted, _) => SessionEnding::Interrupted,

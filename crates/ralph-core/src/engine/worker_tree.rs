@@ -17,7 +17,7 @@ use crate::files::{Links, create_anew, digest, open};
 use crate::git::{Git, GitError, GitLimits, Snapshot};
 use crate::host::{Host, Liveness};
 use crate::model::{Task, Timestamp};
-use crate::sandbox::{Subject, confined};
+use crate::sandbox::{Subject, run_confined};
 use crate::store::{Store, StoreError, WorkerRow};
 use crate::text::{mask_secrets, one_line};
 
@@ -371,13 +371,13 @@ fn prepare(run: &mut RunContext<'_>) -> Result {
     let confinement = run.confinement(Subject::Gate)?;
     let mut guard = run.take_guard()?;
     let mut output = Output { text: BoundedText::new(0, OUTPUT), run };
-    let launch = confined(confinement.as_ref(), launch);
-    let ended =
-        launch.and_then(|launch| run_below(guard.as_mut(), &launch, &limits, &interrupt, &mut output));
+    let ended = run_confined(confinement.as_ref(), launch, |launch| {
+        run_below(guard.as_mut(), launch, &limits, &interrupt, &mut output)
+    });
     let Output { text, run } = output;
     let said = text.into_text();
     run.return_guard(guard)?;
-    run.clear_forbidden(confinement.as_ref())?;
+    run.tell_undone(confinement.as_ref())?;
     let why = match ended {
         Ok(ended) if ended.stop == Stop::Exited && ended.exit == Exit::Code(0) => return Ok(()),
         Ok(ended) if ended.stop == Stop::Interrupted => return run.check_signal(),

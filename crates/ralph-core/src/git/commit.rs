@@ -16,7 +16,7 @@ use super::{Git, GitError, Left, LeftBecause, Snapshot};
 use crate::agent::{self, BoundedText, Exit, Interrupt, Launch, ProcessLimits, Stop, Stream, Watch};
 use crate::files::Lock;
 use crate::model::CommitIntent;
-use crate::sandbox::{Confinement, confined};
+use crate::sandbox::{Confinement, run_confined};
 use crate::text;
 
 /// How often a commit is tried that others get in the way of.
@@ -339,10 +339,10 @@ impl Git {
         let mut output = CommitOutput { text: BoundedText::new(OUTPUT, OUTPUT), watch };
         self.repository.check_entry()?;
         let launch = self.launch(index, order, limit)?;
-        let launch = confined(order.confinement, launch);
-        let ended = launch
-            .and_then(|launch| agent::run(&launch, &limits, interrupt, &mut output))
-            .map_err(|error| GitError::CannotStart(error.source))?;
+        let ended = run_confined(order.confinement, launch, |launch| {
+            agent::run(launch, &limits, interrupt, &mut output)
+        });
+        let ended = ended.map_err(|error| GitError::CannotStart(error.source))?;
         let output = text::mask_secrets(&output.text.into_text()).trim().to_owned();
         match (ended.stop, ended.exit) {
             (

@@ -17,14 +17,19 @@ use super::call::{Call, INDEX_FILE, with_zeros, zero_separated};
 use super::index::GITLINK;
 use super::paths::{FileKind, RepoPath, on_disk, parents};
 use super::repository::Repository;
-use super::{Git, GitError, GitLimits, Unfinished};
-use crate::files::{self, Limit, Links, read_text, write_whole};
+use super::{Git, GitError, Unfinished};
+use crate::files::{self, Limit, Links, private, read_text, write_whole};
+use crate::project::RALPH_DIR;
 use crate::text::{few, one_line};
 
-/// What is about to happen. Git's lock is a hard link to this file: by that it is told from git's own after a kill.
-const NOTE: &str = "ralph-follow";
+/// Below `.ralph`, where nothing that is confined can write, unlike in git's directory: Ralph does as the note says.
+const DIR: &str = "follow";
+/// What is about to happen.
+const NOTE: &str = "note";
 /// The index that takes the place of the person's.
-const NEXT_INDEX: &str = "ralph-follow-index";
+const NEXT_INDEX: &str = "index";
+/// In git's directory. Git's lock is a hard link to this file: by that it is told from git's own after a kill.
+const OWN_LOCK: &str = "ralph-follow";
 /// How long a person's own git may hold the index before the checkout does not follow.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a git that outlived its killed Ralph may go on.
@@ -85,9 +90,10 @@ struct Following<'g> {
 
 impl Drop for Following<'_> {
     fn drop(&mut self) {
-        for name in ["index.lock", NOTE, NEXT_INDEX] {
-            let _ = fs::remove_file(self.repository.git_dir.join(name));
-        }
+        let _ = fs::remove_file(self.repository.lock_path());
+        let _ = fs::remove_file(self.repository.git_dir.join(OWN_LOCK));
+        // The note last: without it nobody would look for the rest.
+        let _ = self.git.forget_following();
     }
 }
 
@@ -162,9 +168,23 @@ impl Git {
 
     /// Whether a killed run left the checkout of a directory half way; asked without git.
     pub fn is_half_way(dir: &Path) -> bool {
-        let real = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-        let around = Repository::around(&real, &GitLimits::default());
-        around.is_some_and(|repository| repository.git_dir.join(NOTE).symlink_metadata().is_ok())
+        dir.join(RALPH_DIR).join(DIR).join(NOTE).symlink_metadata().is_ok()
+    }
+
+    /// Where notes are of a checkout that follows.
+    fn follow_dir(&self) -> PathBuf {
+        on_disk(&self.repository.top, &self.prefix).join(RALPH_DIR).join(DIR)
+    }
+
+    fn forget_following(&self) -> std::io::Result<()> {
+        let dir = self.follow_dir();
+        for name in [NEXT_INDEX, NOTE] {
+            match fs::remove_file(dir.join(name)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::remove_dir(&dir)
     }
 
     /// Ends what a killed run began, for whoever holds the landing lock: where the branch was moved all is done, otherwise
@@ -172,24 +192,25 @@ impl Git {
     /// nothing to end.
     pub fn end_following(&self) -> Result<Option<Vec<String>>, GitError> {
         let repository = self.repository()?;
-        let path = repository.git_dir.join(NOTE);
+        let path = self.follow_dir().join(NOTE);
         if path.symlink_metadata().is_err() {
             return Ok(None);
         }
         let _finishing = repository.calls.finish();
         let note = read_text(&path, Links::Refuse, Limit::SETTINGS).ok();
         let note = note.and_then(|note| serde_json::from_str::<Note>(&note).ok()).filter(Note::is_whole);
-        let is_locked = is_same_file(&path, &repository.lock_path());
+        let own_lock = repository.git_dir.join(OWN_LOCK);
+        let is_locked = is_same_file(&own_lock, &repository.lock_path());
         let Some(note) = note.filter(|_| is_locked) else {
             // Nothing was begun, or a person took the lock away and with it what was left.
             if is_locked {
                 let _ = fs::remove_file(repository.lock_path());
             }
-            let _ = fs::remove_file(repository.git_dir.join(NEXT_INDEX));
-            fs::remove_file(&path).map_err(|error| GitError::file(&path, error))?;
+            let _ = fs::remove_file(own_lock);
+            self.forget_following().map_err(|error| GitError::file(&path, error))?;
             return Ok(None);
         };
-        repository.wait_for_child()?;
+        repository.wait_for_child(&self.follow_dir().join(NEXT_INDEX))?;
         let changes = repository.changes(&note.old, &note.new)?;
         let following = Following { git: self, repository, note, changes };
         match following.is_moved() {
@@ -227,19 +248,24 @@ impl<'g> Following<'g> {
     /// Notes what is about to happen, and takes git's lock on the index. The inner error is why that cannot be.
     fn begin(git: &'g Git, repository: &'g Repository, note: Note) -> Result<Result<Self, String>, GitError> {
         let changes = repository.changes(&note.old, &note.new)?;
-        let (path, lock) = (repository.git_dir.join(NOTE), repository.lock_path());
+        let (dir, own_lock, lock) =
+            (git.follow_dir(), repository.git_dir.join(OWN_LOCK), repository.lock_path());
+        let path = dir.join(NOTE);
         let text = serde_json::to_string(&note).map_err(|error| GitError::file(&path, error.into()))?;
-        write_whole(&path, text.as_bytes()).map_err(|error| GitError::file(&path, error))?;
+        let written = private::make_dir(&dir).and_then(|()| write_whole(&path, text.as_bytes()));
+        written.map_err(|error| GitError::file(&path, error))?;
+        files::create_anew(&own_lock).map_err(|error| GitError::file(&own_lock, error))?;
         let asked = Instant::now();
         loop {
             repository.remove_stale_lock();
-            match fs::hard_link(&path, &lock) {
+            match fs::hard_link(&own_lock, &lock) {
                 Ok(()) => return Ok(Ok(Self { git, repository, note, changes })),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && asked.elapsed() < PATIENCE => {
                     std::thread::sleep(NAP);
                 }
                 Err(error) => {
-                    let _ = fs::remove_file(&path);
+                    let _ = fs::remove_file(&own_lock);
+                    let _ = git.forget_following();
                     return Ok(Err(match error.kind() {
                         ErrorKind::AlreadyExists => "git's index is locked".to_owned(),
                         _ => format!("git's index cannot be locked: {error}"),
@@ -422,13 +448,13 @@ impl<'g> Following<'g> {
         let Some(index) = self.repository.read_index()? else { return Ok(false) };
         let path = self.next_index();
         // A killed git leaves its lock.
-        let _ = fs::remove_file(self.repository.git_dir.join(format!("{NEXT_INDEX}.lock")));
+        let _ = fs::remove_file(path.with_extension("lock"));
         index.write_to(&path)?;
         Ok(true)
     }
 
     fn next_index(&self) -> PathBuf {
-        self.repository.git_dir.join(NEXT_INDEX)
+        self.git.follow_dir().join(NEXT_INDEX)
     }
 
     /// A call on the copy of the index, by which it is found should it outlive Ralph.
@@ -470,9 +496,8 @@ impl Repository {
     }
 
     /// Waits for a git that outlived the Ralph that started it.
-    fn wait_for_child(&self) -> Result<(), GitError> {
+    fn wait_for_child(&self, index: &Path) -> Result<(), GitError> {
         use std::os::unix::ffi::OsStrExt;
-        let index = self.git_dir.join(NEXT_INDEX);
         let variable = [INDEX_FILE.as_bytes(), index.as_os_str().as_bytes()].join(&b'=');
         let asked = Instant::now();
         while crate::agent::is_in_an_environment(&variable) {

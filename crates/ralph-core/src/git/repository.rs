@@ -339,7 +339,13 @@ impl Repository {
                 if let Ok(known) = fs::metadata(&index) {
                     let _ = fs::set_permissions(new, known.permissions());
                 }
-                fs::rename(new, &index)
+                match fs::rename(new, &index) {
+                    // Ralph's own directory may be on another disk than git's.
+                    Err(error) if error.kind() == ErrorKind::CrossesDevices => fs::read(new)
+                        .and_then(|bytes| crate::files::write_whole(&index, &bytes))
+                        .and_then(|()| fs::remove_file(new)),
+                    renamed => renamed,
+                }
             }
             None => match fs::remove_file(&index) {
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -1,5 +1,6 @@
 //! What can enforce a policy on this machine.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ pub struct Means<'m> {
 pub trait Backend: std::fmt::Debug + Send + Sync {
     fn kind(&self) -> BackendKind;
     /// The same launch, confined by the policy. Its program is an absolute path.
-    fn confine(&self, policy: &Policy, launch: Launch, means: &Means<'_>) -> Launch;
+    fn confine(&self, policy: &Policy, launch: Launch, means: &Means<'_>) -> io::Result<Launch>;
     /// What of a policy it cannot enforce, each as a sentence. Attempts may work in a tree apart from Ralph's own files.
     fn gaps(&self, policy: &Policy, is_isolated: bool) -> Vec<String>;
     /// Whether what is in a writable directory can be protected.

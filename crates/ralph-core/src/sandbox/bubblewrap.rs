@@ -2,6 +2,7 @@
 //! policy lets it write, and ends with everything it started.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -135,7 +136,7 @@ impl Backend for Bubblewrap {
         BackendKind::Bubblewrap
     }
 
-    fn confine(&self, policy: &Policy, launch: Launch, means: &Means<'_>) -> Launch {
+    fn confine(&self, policy: &Policy, launch: Launch, means: &Means<'_>) -> io::Result<Launch> {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<String>>();
         let mut args = words(&self.namespaces(&policy.network));
         args.extend(words(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]));
@@ -151,12 +152,12 @@ impl Backend for Bubblewrap {
             }),
             ..Inner::default()
         };
-        args.extend(inner.command(means.program, &launch.program, &launch.args));
+        args.extend(inner.command(means.program, &launch.program, &launch.args)?);
         let mut env = policy.environment.clone();
         env.push(("TMPDIR".to_owned(), TEMPORARY[0].into()));
         let confined = Some(confined_by(&launch, &policy.limits));
         env.extend(launch.env);
-        Launch { program: text(&self.program), args, env, confined, ..launch }
+        Ok(Launch { program: text(&self.program), args, env, confined, ..launch })
     }
 
     fn gaps(&self, _policy: &Policy, _is_isolated: bool) -> Vec<String> {

@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::policy::Policy;
 use super::settings::Network;
 use crate::model::names;
-use crate::text::{Pattern, shell_word};
+use crate::text::{Pattern, clean, mask_secrets, one_line, shell_word};
 
 /// No line is looked at further.
 const LINE: usize = 64 * 1024;
+/// No path and no name of a host is longer.
+const TARGET: usize = 200;
 /// How much around an error is kept.
 const AROUND: usize = 400;
 /// Errors that are kept of one launch.
@@ -49,6 +51,9 @@ impl std::fmt::Display for Denial {
         write!(f, "{what} {}", self.target)?;
         match &self.fix {
             Some(fix) => write!(f, " (allow it: {fix})"),
+            None if self.what == Denied::Read => {
+                f.write_str(" (hidden on purpose; what allow_read does: docs/sandbox.md)")
+            }
             None => f.write_str(" (no setting allows it)"),
         }
     }
@@ -91,12 +96,19 @@ impl ErrorLines {
             return;
         }
         let text = String::from_utf8_lossy(&line);
+        if ERRORS.captures(&text).is_none() {
+            return;
+        }
+        // Before anything is cut: half a key is none that is recognized.
+        let text = clean(&text);
+        let text = mask_secrets(&text);
         for found in ERRORS.captures_iter(&text).filter_map(|found| found.get(0)).take(MOST) {
             // A stream of events has the lines of an output in one of its own.
             let before = text.get(..found.start()).unwrap_or_default();
-            let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+            let before = before.rsplit('\n').next().unwrap_or_default();
             let before = before.rsplit("\\n").next().unwrap_or_default();
             let after = text.get(found.start()..).unwrap_or_default();
+            let after = after.split('\n').next().unwrap_or_default();
             let after = after.split("\\n").next().unwrap_or_default();
             let from = floor(before, before.len().saturating_sub(AROUND));
             let to = floor(after, after.len().min(AROUND));
@@ -132,9 +144,8 @@ pub(super) struct Judge<'j> {
     pub policy: &'j Policy,
     pub cwd: &'j Path,
     pub home: Option<&'j Path>,
-    /// The directories that the settings let be written, and the paths that they let be read.
+    /// The directories that the settings let be written.
     pub cache: &'j [String],
-    pub allow_read: &'j [String],
     /// The setting of the network.
     pub network: &'static str,
     /// Whether a path could be written outside of the sandbox; it, or the directory it would be made in.
@@ -151,13 +162,15 @@ static HOSTS: Pattern = Pattern::new(
 impl Judge<'_> {
     /// The denials among errors, each once.
     pub(super) fn denials(&self, errors: &BTreeSet<String>, refused: &BTreeSet<String>) -> Vec<Denial> {
+        let is_name = |host: &&String| host.bytes().all(|byte| byte.is_ascii_graphic());
         let mut denials: BTreeSet<Denial> =
-            refused.iter().map(|host| self.connect(host, By::Proxy)).collect();
+            refused.iter().filter(is_name).map(|host| self.connect(host, By::Proxy)).collect();
         for error in errors {
             denials.extend(self.of_network(error));
             denials.extend(self.of_files(error));
         }
-        denials.into_iter().take(RECORDED).collect()
+        let is_short = |denial: &Denial| one_line(&denial.target, TARGET) == denial.target;
+        denials.into_iter().filter(is_short).take(RECORDED).collect()
     }
 
     fn of_files(&self, error: &str) -> Vec<Denial> {
@@ -177,11 +190,9 @@ impl Judge<'_> {
         let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let shown = |path: &Path| self.shown(path);
         let is_below = |set: &BTreeSet<PathBuf>| path.ancestors().any(|above| set.contains(above));
-        if let Some(hidden) = path.ancestors().find(|above| policy.hidden.contains(*above))
-            && !is_below(&policy.shown)
-        {
-            let fix = self.set("sandbox.allow_read", self.allow_read, &shown(hidden));
-            return Some(Denial { what: Denied::Read, target: shown(path), fix: Some(fix) });
+        if is_below(&policy.hidden) && !is_below(&policy.shown) {
+            // Anybody can print this. Ralph does not say how to give away what is hidden.
+            return Some(Denial { what: Denied::Read, target: shown(path), fix: None });
         }
         if is_missing {
             return None;
@@ -303,7 +314,6 @@ mod tests {
             cwd: Path::new("/home/u/w"),
             home: Some(Path::new("/home/u")),
             cache: &["/opt/c".to_owned()],
-            allow_read: &[],
             network: "gate_network",
             could_write: &|path| path.starts_with("/home/u") || path.starts_with("/opt"),
         };
@@ -332,7 +342,15 @@ mod tests {
             ),
             (
                 "cat: /home/u/.ssh/id_rsa: No such file or directory",
-                "reading ~/.ssh/id_rsa (allow it: ralph config set sandbox.allow_read '~/.ssh')".to_owned(),
+                "reading ~/.ssh/id_rsa (hidden on purpose; what allow_read does: docs/sandbox.md)".to_owned(),
+            ),
+            (
+                "touch: \x1b]0;title\x07/opt/a/\x1b[31mx\x1b[0m: Permission denied",
+                format!("writing /opt/a/x {}", cache("/opt/a")),
+            ),
+            (
+                "touch: /opt/a/password=hunter2-secret/y: Permission denied",
+                format!("writing /opt/a/password= {}", cache("/opt/a")),
             ),
         ] {
             assert_eq!(denials(Network::Open, output), [expected], "{output}");
@@ -345,6 +363,7 @@ mod tests {
             "error: cannot update refs/heads/x: Permission denied",
             "/proc/1/mem: Permission denied",
             "curl: (6) Could not resolve host: api.example.com",
+            &format!("touch: /opt/{}: Permission denied", "long/".repeat(60)),
             "Connection refused: http://opt/c",
         ] {
             assert!(denials(Network::Open, harmless).is_empty(), "{harmless}");

@@ -2,7 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-use crate::agent::{OWN_SETTINGS, OWN_STORE};
+use crate::agent::is_own_setting;
+use crate::text::is_secret_name;
 
 /// Names that are passed on; `*` at the end stands for any rest.
 const ALLOWED: &[&str] = &[
@@ -160,18 +161,14 @@ const ALLOWED: &[&str] = &[
     "EMAIL",
 ];
 
-/// Words of names that are not passed on because a pattern allows them: the value is likely a secret.
-const SECRET_WORDS: [&str; 8] =
-    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "APIKEY", "API_KEY"];
-
 /// Whether a variable is passed on; `more` are names and patterns beside the usual ones.
 pub(super) fn is_allowed<'p>(name: &str, more: impl IntoIterator<Item = &'p str>) -> bool {
-    if name.starts_with(OWN_SETTINGS) || name == OWN_STORE {
+    if is_own_setting(name) {
         return false;
     }
     // Whoever names a variable, or a family of them, wants it.
     more.into_iter().any(|pattern| matches(pattern, name))
-        || ALLOWED.iter().any(|pattern| *pattern == name || matches(pattern, name) && !looks_secret(name))
+        || ALLOWED.iter().any(|pattern| *pattern == name || matches(pattern, name) && !is_secret_name(name))
 }
 
 fn matches(pattern: &str, name: &str) -> bool {
@@ -179,11 +176,6 @@ fn matches(pattern: &str, name: &str) -> bool {
         Some(prefix) => name.starts_with(prefix),
         None => pattern == name,
     }
-}
-
-fn looks_secret(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    SECRET_WORDS.iter().any(|word| upper.contains(word))
 }
 
 /// The variables that are passed on, in their order.
@@ -231,6 +223,12 @@ mod tests {
             ("BASH_ENV", false),
             ("GOOGLE_APPLICATION_CREDENTIALS", false),
             ("HEX_API_KEY", false),
+            ("MAVEN_GPG_PASSPHRASE", false),
+            ("ANDROID_KEY_PASS", false),
+            ("NODE_SESSION_COOKIE", false),
+            ("GO_PAT", false),
+            ("GIT_AUTHOR_NAME", true),
+            ("RALPH_TASK_KEY", true),
         ] {
             assert_eq!(is_allowed(name, []), expected, "{name}");
         }

@@ -3,15 +3,19 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use super::inner::{COMMAND, Forward};
+use super::proxy::pump;
 
+/// Between two tries to accept a connection.
+pub(super) const NAP: Duration = Duration::from_millis(50);
 /// Instead of an order: the listening socket is on standard input.
 const FORWARD: &str = "forward";
 
@@ -50,22 +54,13 @@ pub(super) fn run(socket: &Path) -> io::Error {
         match listener.accept() {
             Ok((client, _)) => {
                 let proxy = UnixStream::connect(socket);
-                let pass = move || proxy.map(|proxy| pump(&client, &proxy));
+                let pass = move || proxy.map(|proxy| pump(&proxy, &client));
+                // One that cannot be passed on is closed.
                 let _ = thread::Builder::new().name("forward".to_owned()).spawn(pass);
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return error,
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EBADF | libc::EINVAL)) => return error,
+            // A client that is gone already, or too many files that are open.
+            Err(_) => thread::sleep(NAP),
         }
     }
-}
-
-fn pump(client: &TcpStream, proxy: &UnixStream) {
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let _ = io::copy(&mut &*client, &mut &*proxy);
-            let _ = proxy.shutdown(Shutdown::Write);
-        });
-        let _ = io::copy(&mut &*proxy, &mut &*client);
-        let _ = client.shutdown(Shutdown::Write);
-    });
 }

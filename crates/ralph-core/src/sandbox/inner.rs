@@ -43,13 +43,22 @@ pub struct Forward {
 
 impl Inner {
     /// The words of a command line that starts a program in this way.
-    pub(super) fn command(&self, ralph: &Path, program: &str, args: &[String]) -> Vec<String> {
-        // Plain data: it can always be written.
-        let order = serde_json::to_string(self).unwrap_or_default();
+    pub(super) fn command(&self, ralph: &Path, program: &str, args: &[String]) -> io::Result<Vec<String>> {
+        let order = serde_json::to_string(self).map_err(|error| match self.odd_path() {
+            Some(path) => io::Error::other(format!("the name of {} is not UTF-8", path.display())),
+            None => error.into(),
+        })?;
         let mut words =
             vec![ralph.to_string_lossy().into_owned(), COMMAND.to_owned(), order, program.to_owned()];
         words.extend(args.iter().cloned());
-        words
+        Ok(words)
+    }
+
+    /// A path that no order can name.
+    fn odd_path(&self) -> Option<&PathBuf> {
+        let paths =
+            self.rules.iter().flat_map(|rules| [&rules.writable, &rules.hidden, &rules.shown, &rules.used]);
+        paths.flatten().find(|path| path.to_str().is_none())
     }
 }
 
@@ -163,4 +172,18 @@ fn set_limits(limits: &Limits) -> io::Result<()> {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_no_order_can_name_is_told() {
+        let hidden = [PathBuf::from(OsStr::from_bytes(b"/home/\xff"))].into();
+        let inner = Inner { rules: Some(Rules { hidden, ..Rules::default() }), ..Inner::default() };
+        let error = inner.command(Path::new("/ralph"), "/bin/true", &[]).unwrap_err();
+        assert!(error.to_string().starts_with("the name of /home/"), "{error}");
+        assert!(Inner::default().command(Path::new("/ralph"), "/bin/true", &[]).is_ok());
+    }
 }

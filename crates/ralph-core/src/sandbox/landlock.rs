@@ -54,7 +54,7 @@ impl Backend for Landlock {
         BackendKind::Landlock
     }
 
-    fn confine(&self, policy: &Policy, launch: Launch, means: &Means<'_>) -> Launch {
+    fn confine(&self, policy: &Policy, launch: Launch, means: &Means<'_>) -> io::Result<Launch> {
         let mut writable = policy.writable.clone();
         writable.extend(policy.copied.iter().cloned());
         writable.insert(means.temporary.to_owned());
@@ -62,13 +62,13 @@ impl Backend for Landlock {
         let rules = Rules { writable, hidden, shown, used };
         let no_sockets = policy.network == Network::None;
         let inner = Inner { limits: policy.limits, rules: Some(rules), no_sockets, ..Inner::default() };
-        let mut words = inner.command(means.program, &launch.program, &launch.args);
+        let mut words = inner.command(means.program, &launch.program, &launch.args)?;
         let program = words.remove(0);
         let mut env = policy.environment.clone();
         env.push(("TMPDIR".to_owned(), means.temporary.into()));
         let confined = Some(confined_by(&launch, &policy.limits));
         env.extend(launch.env);
-        Launch { program, args: words, env, confined, ..launch }
+        Ok(Launch { program, args: words, env, confined, ..launch })
     }
 
     fn gaps(&self, policy: &Policy, is_isolated: bool) -> Vec<String> {
@@ -76,6 +76,12 @@ impl Backend for Landlock {
             "sockets in the file system can be connected to (ssh-agent, D-Bus, docker)".to_owned(),
             "processes that an attempt hides may outlive it until Ralph finds them".to_owned(),
         ];
+        if !policy.hidden.is_empty() {
+            gaps.push("what deny_read names can be read in the work tree and in caches".to_owned());
+        }
+        for path in &policy.copied {
+            gaps.push(format!("agents can change {}, which names programs that they start", path.display()));
+        }
         if !is_isolated {
             gaps.push(
                 ".ralph is in the writable work tree, and .ralph.toml, .git/hooks and .git/config are only put back \

@@ -18,6 +18,7 @@ mod run;
 mod settings;
 #[cfg(target_os = "linux")]
 mod syscalls;
+mod undo;
 mod upstream;
 mod work_dir;
 
@@ -28,8 +29,9 @@ pub use denial::{Denial, Denied, ErrorLines, told as denials_told};
 pub use inner::{Inner, start_inside};
 pub use places::{Belongings, Place};
 pub use policy::{FileKind, Files, GitPlaces, Policy, Request, Subject, ThisMachine};
-pub use run::{Confinement, Enforced, Forbidden, Sandbox, SandboxRecord, Surroundings, confined};
+pub use run::{Confinement, Enforced, MOVED, Sandbox, SandboxRecord, Surroundings, Undone, run_confined};
 pub use settings::{Limits, Mode, Network, SandboxSettings};
+pub use undo::Forbidden;
 
 /// What is known of a launch outside of its box, and which of the limits Ralph itself enforces.
 fn confined_by(launch: &Launch, limits: &Limits) -> Confined {

@@ -121,6 +121,8 @@ pub struct Policy {
     pub make: BTreeSet<PathBuf>,
     /// What may not be written and is not there: what appears there is moved away after the process.
     pub missing: BTreeSet<PathBuf>,
+    /// Links in places that may not be written, which can be replaced all the same.
+    pub links: BTreeSet<PathBuf>,
     /// The variables it gets of Ralph's own.
     pub environment: Vec<(String, OsString)>,
     pub network: Network,
@@ -223,8 +225,13 @@ impl Policy {
             self.writable.insert(own.clone());
             self.make_in(&shared, "hooks", files);
             self.partly.insert(shared.clone());
-            for name in GIT_EXECUTES.iter().chain(&["worktrees"]) {
+            for name in GIT_EXECUTES.iter().chain(GIT_LEADS).chain(&["worktrees"]) {
                 self.protect(&shared.join(name), files);
+            }
+            // Those of the main working tree. Where there are none, a person may make them at any time.
+            let others = ["HEAD", "index"].map(|name| shared.join(name));
+            for path in others.iter().filter(|path| files.kind(path).is_some()) {
+                self.protect(path, files);
             }
             for name in ["commondir", "gitdir", "config.worktree"] {
                 self.protect(&own.join(name), files);
@@ -283,7 +290,11 @@ impl Policy {
         if !self.is_below_writable(&here) {
             return;
         }
-        match files.real(&here) {
+        let leads = files.real(&here);
+        if leads.as_ref().is_some_and(|leads| *leads != here) {
+            self.links.insert(here.clone());
+        }
+        match leads {
             Some(leads) if self.is_below_writable(&leads) => self.read_only.insert(leads),
             Some(_) => false,
             None if self.make.contains(&here) => self.read_only.insert(here),
@@ -305,13 +316,11 @@ impl Policy {
             hidden.extend(other_logins(request, home));
             hidden.extend(other_homes(home, files));
         }
-        hidden.extend(request.settings.deny_read.iter().map(|path| expand(path, request)));
-        let allowed: Vec<PathBuf> = request
-            .settings
-            .allow_read
-            .iter()
-            .filter_map(|path| files.real(&expand(path, request)))
-            .collect();
+        let expanded = |paths: &[String]| paths.iter().flat_map(|path| expand_all(path, request)).collect();
+        let denied: Vec<PathBuf> = expanded(&request.settings.deny_read);
+        hidden.extend(denied);
+        let allowed: Vec<PathBuf> = expanded(&request.settings.allow_read);
+        let allowed: Vec<PathBuf> = allowed.iter().filter_map(|path| files.real(path)).collect();
         let in_use = self.in_use(request, files);
         for path in hidden.iter().filter_map(|path| files.real(path)) {
             let is_allowed = allowed.iter().any(|allowed| path.starts_with(allowed));
@@ -424,6 +433,14 @@ fn expand(path: &str, request: &Request<'_>) -> PathBuf {
         }
         _ => request.project_root.join(path),
     }
+}
+
+/// The same; one below the project's root is also below the working tree, where that is another.
+fn expand_all(path: &str, request: &Request<'_>) -> BTreeSet<PathBuf> {
+    let whole = expand(path, request);
+    let inside = whole.strip_prefix(request.project_root).ok();
+    let in_tree = inside.map(|inside| join(request.work_tree, &inside.to_string_lossy()));
+    in_tree.into_iter().chain([whole]).collect()
 }
 
 /// Where a path leads; of one that is not there, where what exists of it leads.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::forward::NAP;
 use super::upstream::Upstream;
 
 /// No request's head is longer.
@@ -46,17 +47,18 @@ impl Proxy {
         let shared = Shared { hosts, upstream, refused: Arc::clone(&refused), open: AtomicUsize::new(0) };
         let shared = Arc::new(shared);
         let accept = move || {
-            for client in listener.incoming().flatten() {
-                let shared = Arc::clone(&shared);
-                if shared.open.fetch_add(1, Ordering::Relaxed) >= MOST {
-                    shared.open.fetch_sub(1, Ordering::Relaxed);
+            for client in listener.incoming() {
+                let Ok(client) = client else {
+                    // Too many files are open.
+                    thread::sleep(NAP);
                     continue;
-                }
+                };
+                let Some(connection) = Connection::begin(&shared) else { continue };
                 let serve = move || {
                     // A connection that fails is its client's to notice.
-                    let _ = serve(&client, &shared);
-                    shared.open.fetch_sub(1, Ordering::Relaxed);
+                    let _ = serve(&client, &connection.0);
                 };
+                // One that cannot be served is closed.
                 let _ = thread::Builder::new().name("proxy".to_owned()).spawn(serve);
             }
         };
@@ -67,6 +69,22 @@ impl Proxy {
     /// The hosts that were refused since this was last asked.
     pub(super) fn take_refused(&self) -> BTreeSet<String> {
         std::mem::take(&mut self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// One of the connections that there may be at once, until it is dropped.
+struct Connection(Arc<Shared>);
+
+impl Connection {
+    fn begin(shared: &Arc<Shared>) -> Option<Self> {
+        let connection = Self(Arc::clone(shared));
+        (shared.open.fetch_add(1, Ordering::Relaxed) < MOST).then_some(connection)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -241,14 +259,16 @@ fn answer(mut client: &UnixStream, status: &str, text: &str) -> io::Result<()> {
 }
 
 /// Passes bytes on in both directions until both are at their end.
-fn pump(client: &UnixStream, server: &TcpStream) -> io::Result<()> {
+/// Passes on what either end says, until both have ended.
+pub(super) fn pump(file: &UnixStream, net: &TcpStream) -> io::Result<()> {
     thread::scope(|scope| {
-        scope.spawn(|| {
-            let _ = io::copy(&mut &*client, &mut &*server);
-            let _ = server.shutdown(Shutdown::Write);
-        });
-        let copied = io::copy(&mut &*server, &mut &*client);
-        let _ = client.shutdown(Shutdown::Write);
+        let other_way = || {
+            let _ = io::copy(&mut &*file, &mut &*net);
+            let _ = net.shutdown(Shutdown::Write);
+        };
+        thread::Builder::new().spawn_scoped(scope, other_way)?;
+        let copied = io::copy(&mut &*net, &mut &*file);
+        let _ = file.shutdown(Shutdown::Write);
         copied.map(drop)
     })
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::Permissions;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,10 +13,10 @@ use super::denial::{Denial, Judge};
 use super::policy::{GitPlaces, Policy, Request, Subject, ThisMachine};
 use super::proxy::Proxy;
 use super::settings::{Limits, Mode, Network, SandboxSettings};
+use super::undo::{Forbidden, Kept, Links, undo};
 use super::upstream::Upstream;
 use super::work_dir::WorkDir;
-use crate::agent::{Launch, SpawnError};
-use crate::files::{Links, create_anew, open, unguessable};
+use crate::agent::{AgentKind, Launch, SpawnError};
 use crate::project::RALPH_DIR;
 use crate::which;
 
@@ -104,11 +103,18 @@ impl Sandbox {
 
     /// What is enforced in a run; `is_isolated`: whether attempts work in trees of their own.
     pub fn enforced(&self, is_isolated: bool) -> Enforced {
-        let SandboxSettings { mode, network, gate_network, limits, .. } = &self.settings;
+        let SandboxSettings { mode, network, gate_network, limits, deny_read, .. } = &self.settings;
         let mut gaps: Vec<String> = Vec::new();
         if let Some(backend) = &self.backend {
             for network in [network, gate_network] {
-                let policy = Policy { network: network.clone(), limits: *limits, ..Policy::default() };
+                // Of paths it only matters that there are any.
+                let policy = Policy {
+                    network: network.clone(),
+                    limits: *limits,
+                    hidden: deny_read.iter().map(PathBuf::from).collect(),
+                    copied: self.copied(),
+                    ..Policy::default()
+                };
                 let more = backend.gaps(&policy, is_isolated).into_iter();
                 let new: Vec<String> = more.filter(|gap| !gaps.contains(gap)).collect();
                 gaps.extend(new);
@@ -123,6 +129,16 @@ impl Sandbox {
             gaps,
             problems: self.problems.clone(),
         }
+    }
+
+    /// Files of any agent that it would get a copy of.
+    fn copied(&self) -> BTreeSet<PathBuf> {
+        let Surroundings { home: Some(home), environment, .. } = &self.surroundings else {
+            return BTreeSet::new();
+        };
+        let belongings = AgentKind::ALL.into_iter().filter_map(|kind| Some(kind.facts()?.belongings));
+        let places = belongings.flat_map(|belongings| belongings.copied);
+        places.map(|place| place.at(home, environment)).filter(|path| path.is_file()).collect()
     }
 
     /// Where the sandbox is required and something of it cannot be enforced: why, and what to do.
@@ -168,6 +184,8 @@ impl Sandbox {
         let policy = Policy::new(&request, self.machine.as_ref());
         let work_dir = self.work_dir()?;
         work_dir.prepare(&policy)?;
+        let aside = project_root.join(RALPH_DIR);
+        let aside = std::fs::canonicalize(&aside).unwrap_or(aside).join(MOVED);
         let proxy = self.proxy(subject, &policy.network, &work_dir)?;
         let (backend, program) = (Arc::clone(backend), program.clone());
         let (settings, home) = (self.settings.clone(), home.clone());
@@ -176,7 +194,22 @@ impl Sandbox {
             true => Kept::default(),
             false => Kept::of(&policy),
         };
-        Ok(Some(Confinement { backend, policy, work_dir, program, proxy, settings, home, is_gate, kept }))
+        let links = Links::of(&policy);
+        let undone = Arc::default();
+        Ok(Some(Confinement {
+            backend,
+            policy,
+            work_dir,
+            program,
+            proxy,
+            settings,
+            home,
+            is_gate,
+            kept,
+            links,
+            aside,
+            undone,
+        }))
     }
 
     /// The proxy for a list of hosts, started once for agents and once for gates, where a box has no other way out.
@@ -224,12 +257,17 @@ impl Sandbox {
     }
 }
 
-/// A launch as it is to be made: confined where something confines it.
-pub fn confined(confinement: Option<&Confinement>, launch: Launch) -> Result<Launch, SpawnError> {
-    match confinement {
-        Some(confinement) => confinement.confine(launch),
-        None => Ok(launch),
-    }
+/// Makes a launch, confined where something confines it. When it has ended, what it did where nothing may be written is undone.
+pub fn run_confined<T>(
+    confinement: Option<&Confinement>,
+    launch: Launch,
+    run: impl FnOnce(&Launch) -> Result<T, SpawnError>,
+) -> Result<T, SpawnError> {
+    let Some(confinement) = confinement else { return run(&launch) };
+    let launch = confinement.confine(launch)?;
+    let ended = run(&launch);
+    confinement.undo_forbidden();
+    ended
 }
 
 /// A policy and what enforces it.
@@ -245,96 +283,22 @@ pub struct Confinement {
     home: Option<PathBuf>,
     is_gate: bool,
     kept: Kept,
+    links: Links,
+    /// Where what a process made goes that it may not make.
+    aside: PathBuf,
+    undone: Arc<Mutex<Undone>>,
 }
 
-/// What may not be written and is not protected, as it is before the launch.
-#[derive(Clone, Debug, Default)]
-struct Kept {
-    /// Small files.
-    files: Vec<(PathBuf, Content)>,
-    /// Directories such as that of hooks, with the names of what is in them.
-    dirs: Vec<(PathBuf, BTreeSet<OsString>)>,
+/// What was undone and not yet told.
+#[derive(Debug, Default)]
+pub struct Undone {
+    pub forbidden: Vec<Forbidden>,
+    /// Why something could not be undone.
+    pub failed: Option<io::Error>,
 }
 
-impl Kept {
-    fn of(policy: &Policy) -> Self {
-        let mut kept = Self::default();
-        // What cannot be written is a person's to change meanwhile.
-        let is_exposed = |path: &&PathBuf| path.ancestors().any(|dir| policy.writable.contains(dir));
-        for path in policy.read_only.iter().filter(is_exposed) {
-            // Ralph's own changes all the time, and what is in an agent's home may be another session's.
-            let is_of_project =
-                !path.ends_with(RALPH_DIR) && (path.starts_with(&policy.work_tree) || path.ends_with(HOOKS));
-            let Some(entries) = std::fs::read_dir(path).ok().filter(|_| is_of_project) else {
-                kept.files.extend(content_of(path).map(|content| (path.clone(), content)));
-                continue;
-            };
-            let entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-            let files = entries.iter().filter_map(|path| Some((path.clone(), content_of(path)?)));
-            kept.files.extend(files.take(MOST_KEPT));
-            let names = entries.iter().filter_map(|path| Some(path.file_name()?.to_owned()));
-            kept.dirs.push((path.clone(), names.collect()));
-        }
-        kept
-    }
-
-    /// What is new in the directories.
-    fn appeared(&self) -> impl Iterator<Item = PathBuf> {
-        self.dirs.iter().flat_map(|(dir, names)| {
-            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-            entries.filter(|entry| !names.contains(&entry.file_name())).map(|entry| entry.path())
-        })
-    }
-}
-
-/// Something that a process did where nothing may be written, and that was undone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forbidden {
-    pub path: PathBuf,
-    /// Where what the process made is now.
-    pub moved: PathBuf,
-    /// Whether it had been there before, and is as it was.
-    pub is_restored: bool,
-}
-
-/// Larger files are not kept.
-const KEPT: u64 = 64 * 1024;
-/// Git's own directory of hooks, which may be outside of the project.
-const HOOKS: &str = ".git/hooks";
-/// Files of one directory that are kept.
-const MOST_KEPT: usize = 200;
-
-/// What is in a small regular file, and its rights.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Content {
-    bytes: Vec<u8>,
-    rights: Permissions,
-}
-
-fn content_of(path: &Path) -> Option<Content> {
-    let file = open(path, Links::Refuse).ok()?;
-    let rights = file.metadata().ok()?.permissions();
-    let mut bytes = Vec::new();
-    file.take(KEPT + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= KEPT).then_some(Content { bytes, rights })
-}
-
-/// Moves a file or a directory below another directory; where that is on another disk, a directory only gets another name.
-fn move_below(path: &Path, aside: &Path) -> io::Result<PathBuf> {
-    std::fs::create_dir_all(aside)?;
-    let name = format!("{}-{}", path.file_name().unwrap_or_default().to_string_lossy(), unguessable());
-    let to = aside.join(&name);
-    match std::fs::rename(path, &to) {
-        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
-        moved => return moved.map(|()| to),
-    }
-    if path.symlink_metadata()?.is_dir() {
-        let to = path.with_file_name(format!("ralph-moved-{name}"));
-        return std::fs::rename(path, &to).map(|()| to);
-    }
-    io::copy(&mut open(path, Links::Refuse)?, &mut create_anew(&to)?)?;
-    std::fs::remove_file(path).map(|()| to)
-}
+/// The directory for what was moved away, below `.ralph`.
+pub const MOVED: &str = "sandbox";
 
 impl Confinement {
     pub fn policy(&self) -> &Policy {
@@ -359,7 +323,9 @@ impl Confinement {
         let proxy = self.proxy.as_ref().map(|(socket, _)| socket.as_path());
         let (temporary, copies) = (self.work_dir.temporary(), self.work_dir.copies());
         let means = Means { program: &self.program, temporary: &temporary, copies: &copies, proxy };
-        Ok(self.backend.confine(&self.policy, launch, &means))
+        let name = launch.program.clone();
+        let confined = self.backend.confine(&self.policy, launch, &means);
+        confined.map_err(|source| SpawnError { program: name, source })
     }
 
     /// What was refused, by what the process printed and by the proxy.
@@ -370,7 +336,6 @@ impl Confinement {
             cwd: &self.policy.work_tree,
             home: self.home.as_deref(),
             cache: &self.settings.cache,
-            allow_read: &self.settings.allow_read,
             network: if self.is_gate { "gate_network" } else { "network" },
             could_write: &could_write,
         };
@@ -379,28 +344,16 @@ impl Confinement {
 
     /// Undoes what the process did where the policy lets nothing be written: moves away what appeared, and puts back what a
     /// backend cannot protect.
-    pub fn undo_forbidden(&self, aside: &Path) -> io::Result<Vec<Forbidden>> {
-        let mut undone = Vec::new();
-        let missing = self.policy.missing.iter().filter(|path| path.symlink_metadata().is_ok());
-        for path in missing.cloned().chain(self.kept.appeared()) {
-            let moved = move_below(&path, aside)?;
-            undone.push(Forbidden { path, moved, is_restored: false });
-        }
-        for (path, content) in &self.kept.files {
-            if content_of(path).as_ref() == Some(content) {
-                continue;
-            }
-            let to = match path.symlink_metadata() {
-                Ok(_) => move_below(path, aside)?,
-                Err(_) => aside.to_owned(),
-            };
-            std::fs::create_dir_all(path.parent().unwrap_or(path))?;
-            let mut file = create_anew(path)?;
-            file.write_all(&content.bytes)?;
-            file.set_permissions(content.rights.clone())?;
-            undone.push(Forbidden { path: path.clone(), moved: to, is_restored: true });
-        }
-        Ok(undone)
+    fn undo_forbidden(&self) {
+        let new = undo(&self.policy, &self.kept, &self.links, &self.aside);
+        let mut undone = self.undone.lock().unwrap_or_else(PoisonError::into_inner);
+        undone.forbidden.extend(new.forbidden);
+        undone.failed = undone.failed.take().or(new.failed);
+    }
+
+    /// What was undone since this was last asked.
+    pub fn take_undone(&self) -> Undone {
+        std::mem::take(&mut self.undone.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -14,5 +14,5 @@ pub use cut::{code_line, cut_words, first_bytes, first_chars, head, one_line, pl
 pub use elements::{Element, elements};
 pub(crate) use pattern::{Pattern, Table, group};
 pub use prose::{first_sentence, first_sentences, last_paragraph, without_signals};
-pub use secrets::{MASK, StreamMask, is_worth_masking, mask_secrets, remember_secrets};
+pub use secrets::{MASK, StreamMask, is_secret_name, is_worth_masking, mask_secrets, remember_secrets};
 pub use wording::{duration, few, in_a_row, shell_word};

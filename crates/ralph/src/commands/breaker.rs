@@ -68,7 +68,9 @@ pub fn analyze(dir: Option<&Path>, args: Json) -> CommandResult {
     let found = Found { analysis, sandbox_denials: workspace.store.recent_denials(DENIED_ATTEMPTS)? };
     output::print(args.json, &found, || {
         let mut lines = if found.analysis.is_empty() { Vec::new() } else { found.analysis.lines() };
-        lines.extend(found.sandbox_denials.iter().map(|denial| format!("The sandbox refused {denial}")));
+        lines.extend(
+            found.sandbox_denials.iter().map(|denial| format!("The sandbox may have refused {denial}")),
+        );
         match lines.is_empty() {
             true => output::note("no failures to analyze"),
             false => output::text(table::wrap_all(&format!("{}\n", lines.join("\n")))),

@@ -1,6 +1,7 @@
 //! Projects that belong to other users, and who may read what Ralph writes.
 
 use std::fs::{self, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
@@ -62,6 +63,21 @@ fn a_project_of_another_user_is_not_obeyed() {
         let names = project.ralph(&["complete", "--", "ralph", "task", "show", ""]);
         assert!(!names.stdout.contains("t-"), "{}", names.stdout);
     }
+}
+
+#[test]
+fn the_store_that_a_project_of_another_user_names_gets_no_password() {
+    let mut project = project();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    project.configure(&format!("[store]\nurl = \"postgres://u@127.0.0.1:{port}/d?sslmode=disable\""));
+    project.set_env("PGPASSWORD", "of-a-person");
+    if !give_away(&project.path(".ralph.toml")) {
+        return;
+    }
+    refused(&project, &project.ralph(&["status"]), "belongs to another user (uid 65534)");
+    assert_eq!(server.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod escapes;
 mod git;
 mod limits;
 mod network;
+mod planted;
 mod setup;
 mod sockets;
 mod told;

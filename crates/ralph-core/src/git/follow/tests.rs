@@ -1,4 +1,4 @@
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 use crate::git::testing::Repo;
@@ -22,6 +22,7 @@ fn repo() -> (Repo, String, String) {
     }
     symlink("old", repo.path("link")).unwrap();
     repo.commit_all("old");
+    repo.write(".git/info/exclude", "/.ralph/\n");
     let old = repo.head();
     repo.git(&["checkout", "-q", "--detach"]);
     repo.write("changed.txt", "new\n");
@@ -47,8 +48,9 @@ fn repo() -> (Repo, String, String) {
 fn seen(repo: &Repo) -> (State, Vec<String>) {
     let names = std::fs::read_dir(repo.path(".git")).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
-    let left = names.filter(|name| name.ends_with(".lock") || name.starts_with("ralph-follow")).collect();
-    (State::of(repo.root()), left)
+    let left = names.filter(|name| name.ends_with(".lock") || name.starts_with("ralph-follow"));
+    let notes = repo.path(".ralph/follow").exists().then(|| ".ralph/follow".to_owned());
+    (State::of(repo.root()), left.chain(notes).collect())
 }
 
 /// How far a run comes before it is killed.
@@ -287,11 +289,32 @@ fn a_lock_that_a_person_took_away_ends_it() {
     assert_eq!(seen(&repo).1, Vec::<String>::new());
     // A note that names no commits, and one that is half written.
     for text in ["{\"branch\":\"main\",\"old\":\"--output=x\",\"new\":\"-\"}", "{"] {
-        repo.write(".git/ralph-follow", text);
+        repo.write(".ralph/follow/note", text);
+        repo.write(".git/ralph-follow", "");
         std::fs::hard_link(repo.path(".git/ralph-follow"), repo.path(".git/index.lock")).unwrap();
         assert_eq!(repo.open().end_following().unwrap(), None);
         assert_eq!(seen(&repo).1, Vec::<String>::new());
     }
+}
+
+#[test]
+fn a_note_in_gits_directory_is_nobodys_order() {
+    let (repo, old, new) = repo();
+    // Whoever commits can write there.
+    repo.write(".git/ralph-follow", &format!("{{\"branch\":\"main\",\"old\":\"{new}\",\"new\":\"{old}\"}}"));
+    std::fs::hard_link(repo.path(".git/ralph-follow"), repo.path(".git/index.lock")).unwrap();
+    assert!(!Git::is_half_way(repo.root()));
+    assert_eq!(repo.open().end_following().unwrap(), None);
+    assert_eq!((repo.read("changed.txt").as_str(), repo.head()), ("old\n", old.clone()));
+    let Followed::Hindered(why) = repo.open().follow("main", &old, &new).unwrap() else { panic!() };
+    assert!(why.contains("index is locked"), "{why}");
+    // One of its own is out of the reach of others, and is gone afterwards.
+    repo.remove(".git/index.lock");
+    follow_up_to(&repo, &old, &new, Step::Locked);
+    let mode = repo.path(".ralph/follow").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(repo.open().end_following().unwrap(), Some(Vec::new()));
+    assert_eq!(seen(&repo).1, Vec::<String>::new());
 }
 
 #[test]

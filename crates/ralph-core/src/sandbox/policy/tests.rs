@@ -211,6 +211,10 @@ fn settings_hide_and_show_more() {
     assert!(has(&policy.shown, &["/home/u/.ssh/known_hosts"]));
     assert!(has(&policy.writable, &["/home/u/.cache/x", "/opt/y"]));
     assert!(has(&policy.make, &["/home/u/.cache/x", "/opt/y"]));
+    // A worker has files of its own.
+    case.work_tree = "/home/u/trees/w1";
+    case.more = vec!["/home/u/trees/w1/secrets/a"];
+    assert!(has(&case.policy(None).hidden, &["/home/u/trees/w1/secrets"]));
 }
 
 #[test]
@@ -244,6 +248,8 @@ fn a_linked_working_tree_gets_what_a_commit_needs() {
     });
     case.more = vec![
         "/home/u/trees/w1/.git",
+        "/home/u/w/.git/HEAD",
+        "/home/u/w/.git/index",
         "/home/u/w/.git/refs",
         "/home/u/w/.git/logs",
         "/home/u/w/.git/worktrees/w1/commondir",
@@ -256,7 +262,9 @@ fn a_linked_working_tree_gets_what_a_commit_needs() {
     assert!(has_none(&policy.writable, &["/home/u/w", "/home/u/w/.git", "/home/u/w/.git/config"]));
     assert!(has(&policy.read_only, &["/home/u/trees/w1/.git", "/home/u/w/.git/worktrees/w1/commondir"]));
     assert!(has(&policy.partly, &["/home/u/w/.git"]));
-    assert!(has(&policy.read_only, &["/home/u/w/.git/config", "/home/u/w/.git/worktrees"]));
+    let protected = ["config", "worktrees", "HEAD", "index"].map(|name| format!("/home/u/w/.git/{name}"));
+    assert!(has(&policy.read_only, &protected.each_ref().map(String::as_str)));
+    assert!(has(&policy.missing, &["/home/u/w/.git/commondir", "/home/u/w/.git/config.worktree"]));
 }
 
 #[test]
@@ -278,6 +286,7 @@ fn links_are_followed_so_that_nothing_is_protected_in_name_only() {
     let policy = case.policy(None);
     assert!(has(&policy.hidden, &["/data/gnupg"]));
     assert!(has(&policy.read_only, &["/home/u/w/real.json"]));
+    assert!(has(&policy.links, &["/home/u/w/.mcp.json"]));
 }
 
 #[test]

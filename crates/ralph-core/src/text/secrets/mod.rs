@@ -5,6 +5,7 @@
 mod commands;
 mod known;
 mod named;
+mod names;
 mod pem;
 mod token_shapes;
 
@@ -14,6 +15,7 @@ use std::ops::Range;
 use regex::bytes::{Regex, RegexBuilder};
 
 pub use known::{is_worth_masking, remember_secrets};
+pub use names::is_secret_name;
 
 /// What stands in the place of a secret.
 pub const MASK: &str = "[masked]";

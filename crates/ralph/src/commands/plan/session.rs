@@ -239,7 +239,7 @@ impl Session {
             }
             None => self.cost_unknown = true,
         }
-        if let Some(undone) = &answer.undone {
+        for undone in &answer.undone {
             output::note(format_args!("warning: {undone}"));
         }
         match &answer.ending {

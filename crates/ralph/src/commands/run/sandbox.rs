@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::engine::{CommitWhen, EngineError};
 use ralph_core::git::Git;
-use ralph_core::project::Project;
 use ralph_core::sandbox::{
-    BackendKind, Confinement, Limits, Mode, Network, Sandbox, SandboxSettings, Subject, Surroundings,
+    BackendKind, Confinement, Limits, Mode, Network, Sandbox, SandboxSettings, Subject, Surroundings, Undone,
 };
 
 use crate::command_error::CommandError;
@@ -73,34 +72,40 @@ pub fn refuse_unconfined(sandbox: &Sandbox, is_isolated: bool) -> Result<(), Com
 }
 
 /// What confines gates that are run outside of a run.
-pub struct GateBox(Option<Confinement>, PathBuf);
+pub struct GateBox {
+    confinement: Option<Confinement>,
+    root: PathBuf,
+}
 
 impl GateBox {
     pub fn of(settings: &SandboxSettings, root: &Path) -> Result<Self, CommandError> {
         let sandbox = sandbox(settings, root);
         refuse_unconfined(&sandbox, false)?;
-        let git = Git::discover(root).filter(|git| git.watch_programs().is_ok());
+        let git = Git::discover(root);
+        if let Some(git) = &git {
+            git.watch_programs().map_err(EngineError::from)?;
+        }
         let places = git.as_ref().map(Git::places);
         let confinement = sandbox.confinement(Subject::Gate, root, root, places.as_ref());
         let confinement = confinement.map_err(|error| CommandError::from(EngineError::Sandbox(error)))?;
-        Ok(Self(confinement, Project::at(root).ralph_dir().join("sandbox")))
+        Ok(Self { confinement, root: root.to_owned() })
     }
 
     pub fn confinement(&self) -> Option<&Confinement> {
-        self.0.as_ref()
+        self.confinement.as_ref()
     }
 }
 
 impl Drop for GateBox {
-    /// What appeared where nothing may be written is moved away before anything reads it.
+    /// Tells what gates did where nothing may be written.
     fn drop(&mut self) {
-        let undone = self.0.as_ref().map(|confinement| confinement.undo_forbidden(&self.1));
-        for forbidden in undone.and_then(Result::ok).into_iter().flatten() {
-            output::note(format_args!(
-                "warning: {} may not be written by a gate; Ralph undid that: {}",
-                forbidden.path.display(),
-                forbidden.moved.display()
-            ));
+        let Some(confinement) = &self.confinement else { return };
+        let Undone { forbidden, failed } = confinement.take_undone();
+        for forbidden in forbidden {
+            output::note(format_args!("warning: {}", forbidden.told(&self.root)));
+        }
+        if let Some(error) = failed {
+            output::note(format_args!("warning: cannot undo what a gate may not do: {error}"));
         }
     }
 }

@@ -22,7 +22,8 @@ fn changed(project: &Project) -> String {
 fn left_in_git(project: &Project) -> Vec<String> {
     let names = fs::read_dir(project.path(".git")).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.to_string_lossy().into_owned());
-    names.filter(|name| name.ends_with(".lock") || name.starts_with("ralph-follow")).collect()
+    let names = names.filter(|name| name.ends_with(".lock") || name.starts_with("ralph-follow"));
+    names.chain(project.path(".ralph/follow").exists().then(|| ".ralph/follow".to_owned())).collect()
 }
 
 /// The first task lands; all others wait until a person has done something.
@@ -158,7 +159,7 @@ fn git_that_kills(project: &Project, call: u32, moment: &str, whole_run: bool) -
     };
     let script = format!(
         "#!/bin/sh\ndir='{}'\n\
-         case \"$GIT_INDEX_FILE\" in */ralph-follow-index) if [ ! -e \"$dir/killed\" ]; then\n\
+         case \"$GIT_INDEX_FILE\" in */.ralph/follow/index) if [ ! -e \"$dir/killed\" ]; then\n\
          echo x >> \"$dir/calls\"; if [ $(wc -l < \"$dir/calls\") -eq {call} ]; then {act}; fi; fi;; esac\n\
          PATH='{path}' exec git \"$@\"\n",
         dir.display()

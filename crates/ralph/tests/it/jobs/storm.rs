@@ -229,8 +229,8 @@ fn storm(name: &'static str, follows: bool) {
         // Whatever a kill interrupted in the checkout is undone or finished, and nothing else is changed there.
         let changed = project.git(&["status", "--porcelain", "-uno", "--", ".", ":!.ralph.toml"]);
         assert!(["", " M base.txt\n"].contains(&changed.as_str()), "{changed}");
-        for name in ["index.lock", "HEAD.lock", "ralph-follow"] {
-            assert!(!project.path(".git").join(name).exists(), "{name}");
+        for name in [".git/index.lock", ".git/HEAD.lock", ".git/ralph-follow", ".ralph/follow"] {
+            assert!(!project.path(name).exists(), "{name}");
         }
     }
     check(&project, &person, tasks, start.trim());

@@ -102,6 +102,11 @@ const ESCAPES: &[(&str, Stops, &str)] = &[
         Both,
         "python3 -c 'import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(248,b\"user\",b\"x\",b\"y\",1,-3); print(\"ESCAPED\" if r>=0 else ctypes.get_errno())'",
     ),
+    (
+        "calls under other numbers",
+        Both,
+        "python3 -c 'import ctypes,platform; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(0x40000000+39); e=ctypes.get_errno(); print(\"ESCAPED\" if platform.machine()==\"x86_64\" and e!=1 else e)'",
+    ),
     ("the database", Both, "echo x >> $ROOT/.ralph/progress.db && echo ESCAPED"),
     (
         "the database replaced",
@@ -127,7 +132,9 @@ const ESCAPES: &[(&str, Stops, &str)] = &[
     (
         "git led elsewhere",
         Both,
-        "d=$(git rev-parse --git-dir); cp -r $(git rev-parse --git-common-dir) evil && printf '[core]\\nfsmonitor = touch %s/led\\n' $OUT >> evil/config && echo $PWD/evil > $d/commondir; rm -rf evil",
+        "d=$(git rev-parse --absolute-git-dir); c=$(cd \"$(git rev-parse --git-common-dir)\" && pwd); for t in $d $c; do \
+         e=$d/evil; mkdir -p $e; cp -r $c/HEAD $c/refs $c/objects $c/config $e; \
+         printf '[core]\\nfsmonitor = touch %s/led\\n' $OUT >> $e/config; echo $e > $t/commondir; done",
     ),
     ("settings of agents", Bubblewrap, "echo '{}' > $HOME/.claude/settings.json && echo ESCAPED"),
     ("ssh keys", Both, "grep s3cr3t $HOME/.ssh/id && echo ESCAPED"),
@@ -142,7 +149,6 @@ const ESCAPES: &[(&str, Stops, &str)] = &[
         Both,
         "grep -r s3cr3t $HOME/.mozilla $HOME/.config/google-chrome $HOME/.local/share/keyrings && echo ESCAPED",
     ),
-    ("another's home", Both, "grep -r s3cr3t /root/.ralph-never /home/*/.ralph-never && echo ESCAPED"),
     ("what the settings hide", Both, "grep s3cr3t $HOME/own-secret && echo ESCAPED"),
     ("a process in a session of its own", Both, "setsid sleep 86399.25 >/dev/null 2>&1 &"),
     ("a process without a parent", Both, "sh -c '(sleep 86399.25 >/dev/null 2>&1 &) &' &"),

@@ -33,6 +33,8 @@ fn files_and_memory_end_where_the_limits_say() {
         let bomb = "python3 -c 'b = bytearray(900 * 1024 * 1024); print(\"HAD\", len(b))'";
         let (project, said) = run(backend, "max_memory = \"400M\"", bomb);
         assert!(!said.contains("HAD"), "{backend}: {said}");
+        let (_, said) = run(backend, "max_memory = \"400M\"", &bomb.replace("900", "50"));
+        assert!(said.contains("HAD"), "{backend}: {said}");
         assert_eq!(project.history()[0]["sandbox"]["limits"]["memory"], 400 * 1024 * 1024);
     }
 }

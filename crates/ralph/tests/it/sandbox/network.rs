@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::thread;
 
-use super::{commit, confined, made};
+use super::{agent, commit, confined, made};
 use crate::run::DONE;
 use crate::support::Project;
 
@@ -117,6 +117,21 @@ fn without_a_network_nothing_is_reached_but_a_box_of_namespaces_has_its_own_loop
     let (project, [agent, gate]) = reaches("landlock", "network = \"none\"\ngate_network = \"none\"", "");
     assert_eq!((agent, gate), (Vec::<String>::new(), Vec::<String>::new()));
     assert_eq!(project.history()[0]["sandbox"]["network"], "none");
+}
+
+#[test]
+fn without_a_network_landlock_leaves_only_sockets_of_this_machine() {
+    let project = confined("landlock");
+    // The packet, RDS, TIPC, Bluetooth, VSOCK and SMC families; most kernels have none of them.
+    let script = "import socket\nfor family in [2, 10, 17, 21, 30, 31, 40, 43]:\n    try:\n        \
+                  socket.socket(family)\n        print('MADE', family)\n    except OSError as error:\n        \
+                  print('errno', error.errno)\nsocket.socketpair()\nsocket.socket(16, socket.SOCK_RAW)\nprint('OWN')\n";
+    project.write("families.py", script);
+    project.set("sandbox", "network = \"none\"");
+    agent(&project, &format!("python3 families.py > said.txt 2>&1; {DONE}"));
+    project.add(&["A"]);
+    project.ok(&["run"]);
+    assert_eq!(made(&project, "said.txt"), format!("{}OWN\n", "errno 1\n".repeat(8)));
 }
 
 #[test]

@@ -58,7 +58,6 @@ fn a_sandbox_with_gaps_is_not_what_required_means() {
 /// Whose set-up, what an agent does that is refused, the word and the target of the denial, and what shows that it worked.
 const REFUSED: &[(&str, &str, [&str; 2])] = &[
     ("", "echo x > $HOME/elsewhere/y", ["write", "~/elsewhere/y"]),
-    ("", "cat $HOME/.netrc > $TMPDIR/x && test -s $TMPDIR/x", ["read", "~/.netrc"]),
     ("network = [\"a.example.com\"]", "python3 proxied.py", ["connect", "localhost"]),
 ];
 
@@ -122,6 +121,47 @@ fn what_was_refused_is_not_counted_the_first_time_and_what_it_says_to_set_helps(
             let history = project.history();
             assert_eq!(history.last().unwrap()["outcome"], "done", "{backend} {fix}: {}", raw_logs(&project));
         }
+    }
+}
+
+#[test]
+fn what_is_hidden_on_purpose_is_not_offered_and_what_is_told_is_clean() {
+    for backend in BACKENDS {
+        let project = confined(backend);
+        project.write("../home/.netrc", "machine x");
+        // An agent may print what it likes.
+        let said = "printf 'cat: %s/.netrc\\033]0;OWNED\\007: Permission denied\\n' $HOME; \
+                    printf 'touch: %s/password=hunter2-secret/y: Permission denied\\n' $HOME";
+        agent(&project, &format!("{said}; echo \"<task-failed>$RALPH_TASK_ID</task-failed>\""));
+        project.add(&["A"]);
+        let shown = project.ralph(&["run", "--once"]).stdout;
+        let denials = project.history()[0]["sandbox"]["denials"].clone();
+        let hidden = denials.as_array().unwrap().iter().find(|denial| denial["what"] == "read").unwrap();
+        assert_eq!(
+            (&hidden["target"], hidden["fix"].is_null()),
+            (&"~/.netrc".into(), true),
+            "{backend}: {denials}"
+        );
+        let analysis = project.ok(&["analyze"]).stdout;
+        for text in [shown, analysis, denials.to_string()] {
+            for part in ["allow_read '", "hunter2", "OWNED", "\u{1b}"] {
+                assert!(!text.contains(part), "{backend}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_landlock_cannot_hide_or_keep_is_said() {
+    let project = confined("landlock");
+    project.write("../home/.claude.json", "{}");
+    project.set("sandbox", "deny_read = [\"secrets\"]");
+    agent(&project, DONE);
+    project.add(&["A"]);
+    project.ok(&["run"]);
+    let gaps = project.history()[0]["sandbox"]["gaps"].to_string();
+    for part in ["what deny_read names can be read", "/.claude.json, which names programs"] {
+        assert!(gaps.contains(part), "{gaps}");
     }
 }
 
