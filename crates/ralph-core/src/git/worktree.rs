@@ -527,6 +527,12 @@ mod tests {
         std::fs::write(path.join("b.txt"), "mine\n").unwrap();
         assert!(!git.go_to(&first).unwrap());
         assert_eq!(std::fs::read_to_string(path.join("b.txt")).unwrap(), "mine\n");
+        // A branch that HEAD is on is left, and not moved.
+        std::fs::write(path.join("b.txt"), "b\n").unwrap();
+        let at = git.head_commit().unwrap();
+        crate::git::testing::git_at(&path, &["checkout", "-qb", "agents-own"]).unwrap();
+        assert!(git.go_to(&first).unwrap());
+        assert_eq!((git.on_branch(), git.tip("agents-own").unwrap()), (None, at));
     }
 
     #[test]
