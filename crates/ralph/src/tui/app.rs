@@ -248,12 +248,17 @@ impl App {
         let running = || {
             self.rows.iter().position(|row| node(row).is_some_and(|node| node.status == Status::InProgress))
         };
+        let needs_you = || {
+            self.rows.iter().position(|row| {
+                node(row).is_some_and(|node| matches!(node.status, Status::Blocked | Status::Failed))
+            })
+        };
         let first = || self.rows.iter().position(|row| matches!(row, Row::Task(_)));
         let running = self.follows_run.then(running).flatten();
         self.cursor = match selected {
             _ if running.is_some() => running.unwrap_or(0),
             Some(id) => of(id).unwrap_or(self.cursor),
-            None => first().unwrap_or(0),
+            None => needs_you().or_else(first).unwrap_or(0),
         };
     }
 
