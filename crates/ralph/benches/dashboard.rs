@@ -206,7 +206,7 @@ fn page(dir: &Path) {
         "/api/plan?group=phase%202",
         "/api/task?task=t-000010",
         "/api/decisions",
-        "/api/decisions?run=r-00000005",
+        "/api/decisions?run=r-00000005&strategies=0",
         "/api/memory",
         "/api/runs",
     ] {

@@ -117,6 +117,7 @@ impl From<StoreError> for CommandError {
             | E::AmbiguousKey { .. }
             | E::DuplicateKey { .. }
             | E::Cycle(_)
+            | E::Checkpoint { .. }
             | E::HasChildren { .. } => RunExit::Usage,
             E::InProgress { .. } | E::UnknownLearning(_) | E::LearningNotActive { .. } => RunExit::Usage,
             E::LearningIdTaken(_) | E::CannotUndo { .. } => RunExit::Usage,
@@ -130,6 +131,7 @@ impl From<StoreError> for CommandError {
             }
             E::DuplicateKey { .. } => "choose another key",
             E::Cycle(_) => "each task depends on the next one in that list; remove one of these dependencies",
+            E::Checkpoint { task } => &format!("when you have checked it: ralph task done {task}"),
             E::HasChildren { .. } => "add --recursive to delete the subtasks too",
             E::InProgress { .. } => "stop the run first with `ralph stop`, or wait until the attempt ends",
             E::NewerSchema { .. } => "install a newer version of Ralph; nothing was changed",

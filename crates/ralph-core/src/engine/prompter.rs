@@ -11,6 +11,7 @@ use crate::adaptive::TaskView;
 use crate::agent::Agent;
 use crate::decide::{FailedAttempt, failure_trend, stuck_advice};
 use crate::files::{Limit, Links, read_text};
+use crate::host::{Host as _, ThisHost, is_stale};
 use crate::memory::prompt::{
     Explanation, ExtraSection, FailureToFix, LandingConflict, LoopStatus, Memory, ParentPart, PastAttempt,
     Prerequisite, TaskPart, Template, TemplateError, failed_before, failure_to_fix, landing_conflict,
@@ -179,7 +180,11 @@ impl Prompter<'_> {
             agents_md: Some(self.in_root(self.settings.agents_md.clone().unwrap_or_default())),
         };
         let rendered = render_memory(&memory, &self.settings.memory);
-        let notes = self.store.notes_for_prompt(&task.id)?;
+        let claims = self.store.claims()?;
+        let claim = claims.iter().find(|claim| claim.task_id == task.id);
+        let has_died =
+            claim.is_some_and(|claim| is_stale(claim, ThisHost::new().liveness(&claim.owner), self.now));
+        let notes = self.store.notes_for_prompt(&task.id, has_died)?;
         let told = users_notes(notes.iter().map(|note| note.text.as_str()));
         let mut task_part = render_task(&task_data, &(told + &rendered.text), &self.templates.task)?;
         if only_the_signal_is_missing {

@@ -12,13 +12,24 @@ use crate::text::{Pattern, Table};
 const SAYS_NO_MORE: &str = "run running runs execute executing passes pass passing succeeds succeed works exits exit 0 code status zero with \
     without no errors error warnings warning failures issues cleanly clean green compiles compile compilation builds build and all tests test the \
     is are command must should be successfully successful returns ok typescript type types lint linting suite unit still any new existing then \
-    via using that check verify ensure when it that's there also again both in out completes finishes";
+    via using that check verify ensure confirm when it that's there also again both in out completes finishes";
 
 /// The longest text that is looked at, in bytes.
 const LONGEST: usize = 4000;
 
 /// The command that a text asks for, or why it asks for none that can be run.
 pub(crate) fn check(text: &str, can_run: CanRun<'_>) -> Result<String, &'static str> {
+    // What such a command prints may be expected of it; alone it proves nothing.
+    static ONLY_SHOWS: Pattern = Pattern::new(r"^git (?:status|diff|log)(?: -[^ ]+)*$");
+    static COMPARES: Pattern = Pattern::new(r" (?:--exit-code|--quiet|--check|-q)\b");
+    let command = asked_for(text, can_run)?;
+    match ONLY_SHOWS.is_match(&command) && !COMPARES.is_match(&command) {
+        true => Err(ALWAYS_PASSES),
+        false => Ok(command),
+    }
+}
+
+fn asked_for(text: &str, can_run: CanRun<'_>) -> Result<String, &'static str> {
     let text = text.trim();
     if text.len() > LONGEST {
         return Err("it is too long");
@@ -104,12 +115,18 @@ pub(crate) fn runnable(code: &str, can_run: CanRun<'_>) -> Result<String, &'stat
     static OF_A_PERSON: Pattern = Pattern::new(
         r#"(?:^|[ \t\n"'=(;])(?<name>(?:~|/(?:Users|home|Volumes|mnt|c/Users))/[^/ \t\n"';)]+|[A-Z]:[/\\][^ \t\n"';)]*)"#,
     );
+    static SERVES: Pattern = Pattern::new(
+        r"^(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:start|dev|serve|watch)|docker(?: |-)compose up(?: --?[bcf-z][a-z-]*)*|tail -[a-zA-Z0-9]*f [^ ]+|python3? -m http\.server(?: [0-9]+)?|python3? manage\.py runserver|flask run|uvicorn [^ ]+|(?:npx )?(?:vite|next dev))$",
+    );
     let code = code.trim();
+    // A prompt, as a terminal shows it.
+    let code = code.strip_prefix("$ ").unwrap_or(code);
     let mut paths = OF_A_PERSON.captures_iter(code).filter_map(|found| found.name("name"));
     match code {
         code if OF_AGENT.is_match(code) => Err("a slash command is for an agent, not for a shell"),
         code if PLACEHOLDER.is_match(code) => Err("it has placeholders"),
         code if BOX.is_match(code) => Err(NO_COMMAND),
+        code if SERVES.is_match(code) => Err("it starts a program that does not end"),
         _ if paths.any(|path| !can_run(path.as_str())) => {
             Err("it needs a directory that is not on this machine")
         }
@@ -295,9 +312,12 @@ static FORMS: Table<Form> = Table::new(&[
 fn expectation(words: &str, values: &[&str]) -> Option<Expected> {
     static CODE: Pattern = Pattern::new(r#"`+[^`]*`+|"(?<name>[^"]*)""#);
     static NOTE: Pattern = Pattern::new(r"[ \t]*\((?<name>[^()]*)\)[.]?$");
+    static ARROW: Pattern = Pattern::new(r"^[\s:—–-]*(?:[=-]>|→)\s*");
+    let words = ARROW.replace_all(words, "");
+    let words = words.trim_matches(|c: char| c.is_whitespace() || "→:—–-.,;✓✅".contains(c));
+    // Before a number it compares; before words it begins a quotation.
     let words =
-        words.trim_matches(|c: char| c.is_whitespace() || "→:—–-=>.,;✓✅".contains(c) && !">=".contains(c));
-    let words = words.trim_start_matches("=> ").trim_start_matches("-> ").trim_start_matches("> ").trim();
+        words.strip_prefix("> ").filter(|rest| !rest.starts_with(char::is_numeric)).unwrap_or(words).trim();
     if let Some(note) = NOTE.captures(words) {
         let (whole, note) = (note.get(0)?, note.name("name")?.as_str());
         let before = expectation(&words[..whole.start()], values)?;

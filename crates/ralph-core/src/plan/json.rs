@@ -28,14 +28,14 @@ impl<'a> Document<'a> {
         document.fault.clone().map_or(Ok(document), Err)
     }
 
-    /// Parses JSON in which commas may be missing or too many, as in files that people and agents edit.
+    /// Parses JSON with comments, and with commas that are missing or too many, as in files that people and agents edit.
     pub(crate) fn of_people(file: &'a str, invalid: impl Fn(&str, usize) -> String) -> Result<Self, Problem> {
         let text = file.strip_prefix('\u{feff}').unwrap_or(file);
         // The other parser's own words are worse.
         let fault = serde_json::from_str::<IgnoredAny>(text).err();
         let fault = fault.map(|error| Problem::of_json(&error, &invalid));
         let options = ParseOptions {
-            allow_comments: false,
+            allow_comments: true,
             allow_loose_object_property_names: false,
             allow_trailing_commas: true,
             allow_missing_commas: true,

@@ -27,6 +27,7 @@ use self::lists::{Group, List, is_list, lists};
 use super::check::{check, runnable};
 use super::command::{CanRun, Directory, all_of, is_command};
 use super::graph::{CYCLE, drop_cycles};
+use super::json::text_of;
 use super::outline::made_up_name;
 use super::text::{is_placeholder, one_line, paragraphs};
 use super::{Draft, DraftTask, Format, Note, Problem, key};
@@ -145,15 +146,42 @@ impl Plan<'_> {
     }
 
     fn add_list(&mut self, piece: &Piece<'_>, list: &List<'_, '_>, depth: usize, parent: Option<usize>) {
+        let mut others = Vec::new();
         for value in &list.array.elements {
-            match value {
-                Value::Object(object) => self.add(&Fields::new(piece, object), depth, parent, &list.group),
-                other => {
-                    let expected = "not a task; expected an object with a title";
-                    self.problems.push(Problem::new(piece.line(other), expected));
+            match (value, text_of(value)) {
+                (Value::Object(object), _) => {
+                    self.add(&Fields::new(piece, object), depth, parent, &list.group);
                 }
+                (text, Some(words)) if !words.trim().is_empty() => {
+                    self.add_text(&words, piece.line(text), parent, &list.group);
+                }
+                (other, _) => others.push(piece.line(other)),
             }
         }
+        if let [first, more @ ..] = others.as_slice() {
+            let more = match more.len() {
+                0 => String::new(),
+                count => format!(" (nor are {count} elements after it)"),
+            };
+            let expected = format!("not a task{more}; expected an object with a title");
+            self.problems.push(Problem::new(*first, expected));
+        }
+    }
+
+    /// Adds a task that is no more than its title.
+    fn add_text(&mut self, words: &str, line: usize, parent: Option<usize>, group: &Group) {
+        let (title, rest) = headline(words);
+        let task = DraftTask {
+            title,
+            description: rest.unwrap_or_default(),
+            phase: group.phase.map(|phase| phase.to_string()),
+            priority: i64::try_from(self.items.len() + 1).unwrap_or(i64::MAX),
+            line,
+            ..DraftTask::default()
+        };
+        let prefix = group.prefix.clone();
+        let (marks, after) = (Vec::new(), Vec::new());
+        self.items.push(Item { task, marks, parent, parent_name: None, after, after_line: line, prefix });
     }
 
     fn add(&mut self, fields: &Fields<'_, '_>, depth: usize, parent: Option<usize>, group: &Group) {

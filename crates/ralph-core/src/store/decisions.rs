@@ -179,12 +179,16 @@ impl Store {
         })
     }
 
-    /// The counted attempts that an agent made, oldest first.
-    pub fn outcomes_of(&self, agent: &str) -> Result<Vec<OutcomeRow>> {
+    /// The newest counted attempts that an agent made, oldest first.
+    pub fn outcomes_of(&self, agent: &str, most: usize) -> Result<Vec<OutcomeRow>> {
         let sql = "SELECT o.task_id, o.model, o.outcome = 'done' AS done, o.cost_usd, m.difficulty_estimate
              FROM iteration_outcomes o LEFT JOIN strategy_metrics m ON m.task_id = o.task_id
-             WHERE o.counted = 1 AND o.agent = ?1 AND o.model <> 'none' ORDER BY o.started_at, o.rowid";
-        self.all(sql, [agent])
+             WHERE o.counted = 1 AND o.agent = ?1 AND o.model <> 'none'
+             ORDER BY o.started_at DESC, o.rowid DESC LIMIT ?2";
+        let most = super::plan::row_limit(most);
+        let mut newest: Vec<OutcomeRow> = self.all(sql, &[&agent as &dyn rusqlite::ToSql, &most][..])?;
+        newest.reverse();
+        Ok(newest)
     }
 
     /// Active learnings, those first that were shown most often.

@@ -129,6 +129,9 @@ fn mark_one(tx: &Connection, id: &TaskId, mark: &Mark, now: Timestamp) -> Result
         Mark::Done => task_changes::finish(tx, &task, DoneBy::Person, &Verification::default(), now)?,
         Mark::Verified(verification) => task_changes::finish(tx, &task, DoneBy::Gate, verification, now)?,
         Mark::Skipped { reason } => task_changes::skip(tx, id, reason.as_deref(), now)?,
+        Mark::GoAhead if task_changes::checkpoint(tx, id)?.is_some() => {
+            return Err(StoreError::Checkpoint { task: task.name().to_owned() });
+        }
         Mark::Pending | Mark::GoAhead => task_changes::reset(tx, id, task.status, now)?,
         Mark::Failed { reason } => {
             status::set(tx, id, Status::Failed, reason.as_deref(), now)?;

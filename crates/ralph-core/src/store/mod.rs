@@ -89,6 +89,8 @@ pub enum StoreError {
     Cycle(Vec<String>),
     #[error("`{task}` has subtasks: {}", .children.join(", "))]
     HasChildren { task: String, children: Vec<String> },
+    #[error("`{task}` is a checkpoint for a person: no agent gets it")]
+    Checkpoint { task: String },
     #[error("`{task}` is being attempted by run {run_id} (process {pid} on {host})")]
     InProgress { task: String, run_id: RunId, pid: u32, host: String },
     /// The claim is no longer held; somebody else has taken or recorded the attempt.

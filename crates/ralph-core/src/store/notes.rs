@@ -105,17 +105,25 @@ impl Store {
         Ok(notes)
     }
 
-    /// Those that its next attempt is told: its own, after those of the tasks it is part of, which a split left there.
-    pub fn notes_for_prompt(&self, task: &TaskId) -> Result<Vec<Note>> {
+    /// Those that its next attempt is told: its own, after those of the tasks it is part of, which a split left there. Where the
+    /// process of the attempt under way has died, those that it was told are told again.
+    pub fn notes_for_prompt(&self, task: &TaskId, has_died: bool) -> Result<Vec<Note>> {
         if !self.conn().has_table("notes")? {
             return Ok(Vec::new());
         }
+        let untold = match has_died {
+            true => {
+                "q.state = 'queued' OR NOT EXISTS (SELECT 1 FROM iteration_outcomes r
+                     WHERE r.task_id = q.task_id AND r.attempt_number = q.shown_in)"
+            }
+            false => "q.state = 'queued'",
+        };
         let sql = format!(
             "WITH RECURSIVE family (id, above) AS (
                  SELECT id, 0 FROM tasks WHERE id = ?1
                  UNION SELECT t.parent_id, f.above + 1 FROM family f JOIN tasks t ON t.id = f.id
                  WHERE t.parent_id IS NOT NULL AND f.above < {MOST_ABOVE})
-             SELECT q.* FROM ({NOTE}) q JOIN family f ON f.id = q.task_id WHERE q.state = 'queued'
+             SELECT q.* FROM ({NOTE}) q JOIN family f ON f.id = q.task_id WHERE ({untold})
              ORDER BY f.above DESC, q.id"
         );
         self.all(&sql, [task])

@@ -235,7 +235,10 @@ pub(super) fn reset(tx: &Connection, id: &TaskId, was: Status, now: Timestamp) -
     }
     for id in &open {
         claims::refuse_claimed(tx, id)?;
-        status::set(tx, id, Status::Pending, None, now)?;
+        match checkpoint(tx, id)? {
+            Some(reason) => status::set(tx, id, Status::Blocked, Some(&reason), now)?,
+            None => status::set(tx, id, Status::Pending, None, now)?,
+        }
         fixes::take_back(tx, id, now)?;
         claims::renew_attempts(tx, id)?;
         tx.change("UPDATE tasks SET own_work = 0 WHERE id = ?1", [id])?;
@@ -246,6 +249,21 @@ pub(super) fn reset(tx: &Connection, id: &TaskId, was: Status, now: Timestamp) -
         )?;
     }
     status::reopen_ancestors(tx, std::slice::from_ref(id), now)
+}
+
+/// Why a checkpoint of a plan is blocked: a person has to look at it.
+pub(super) fn checkpoint_reason(name: &str) -> String {
+    format!("a checkpoint for you: check it, then `ralph task done {name}`")
+}
+
+/// Why a task waits for a person whatever happens, where it is a checkpoint; no agent gets it.
+pub(super) fn checkpoint(tx: &Connection, id: &TaskId) -> Result<Option<String>> {
+    let sql = "SELECT name FROM tasks t WHERE id = ?1 AND (
+             t.status = 'blocked' AND t.reason LIKE 'a checkpoint for you: %'
+             OR t.title LIKE 'Checkpoint: %' AND EXISTS (SELECT 1 FROM task_sources s JOIN sources f ON f.id = s.source_id
+                 WHERE s.task_id = t.id AND f.format = 'gsd'))";
+    let name: Option<String> = tx.first(sql, [id])?;
+    Ok(name.map(|name| checkpoint_reason(&name)))
 }
 
 /// Deletes one task; returns who waited for it.

@@ -127,7 +127,11 @@ pub fn run(dir: Option<&Path>, args: &Args) -> CommandResult {
         show(args, &found.path, &report);
         if !found.format.is_written() {
             let path = &found.path;
+            let closes = || workspace.settings().is_ok_and(|settings| *settings.trackers.write);
             match path.starts_with(GITHUB) {
+                true if closes() => {
+                    output::note("Ralph closes the issue of each finished task ([trackers] write)")
+                }
                 true => output::note(
                     "Ralph closes these issues only with [trackers] write = true (ralph config set trackers.write true)",
                 ),
@@ -332,6 +336,9 @@ fn refused(error: &ImportError) -> CommandError {
             .hint(format_args!("add checkboxes, or let an agent make a plan of it: ralph plan -f {path}"));
     }
     let hint = match error {
+        ImportError::File { why, .. } if why.ends_with("expected UTF-8 text") => {
+            "save the file as UTF-8 and import it again"
+        }
         ImportError::File { .. } => {
             "pass a file, a spec directory with tasks.md, or a directory with .planning"
         }

@@ -122,7 +122,7 @@ fn of_project(dir: Option<&Path>, args: &Args) -> Result<(Vec<Row>, Vec<String>,
     let settings = workspace.settings()?;
     let agent = build_agent(settings.agent(), &settings.agents)?;
     let ladder = if args.ladder.is_empty() { agent.ladder().to_vec() } else { args.ladder.clone() };
-    let rows = replay_rows(&workspace.store, agent.name())?;
+    let rows = replay_rows(&workspace.store, agent.name(), usize::MAX)?;
     Ok((rows, ladder, *settings.run.value_usd))
 }
 

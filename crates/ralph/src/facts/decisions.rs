@@ -253,12 +253,13 @@ impl From<ModelSpend> for ModelSpending {
 
 impl StrategyFacts {
     fn read(store: &Store, history: History<'_>) -> Result<Option<Self>, StoreError> {
-        let mut rows = replay_rows(store, history.agent)?;
-        let first = rows.len().saturating_sub(REPLAYED);
-        rows.drain(..first);
+        // With one model there is nothing to choose.
+        if history.ladder.len() < 2 {
+            return Ok(None);
+        }
+        let rows = replay_rows(store, history.agent, REPLAYED)?;
         let has_outcome = |model: &&String| rows.iter().any(|row| row.model == **model);
         let ladder: Vec<String> = history.ladder.iter().filter(has_outcome).cloned().collect();
-        // With one model there is nothing to choose.
         if rows.len() < FEWEST_REPLAYED || ladder.len() < 2 {
             return Ok(None);
         }
@@ -278,10 +279,10 @@ impl StrategyFacts {
     }
 }
 
-/// The counted attempts that an agent made, oldest first, as a replay takes them.
-pub fn replay_rows(store: &Store, agent: &str) -> Result<Vec<Row>, StoreError> {
+/// The newest counted attempts that an agent made, oldest first, as a replay takes them.
+pub fn replay_rows(store: &Store, agent: &str, most: usize) -> Result<Vec<Row>, StoreError> {
     let mut earlier: HashMap<(TaskId, String), u32> = HashMap::new();
-    let rows = store.outcomes_of(agent)?.into_iter().map(|row| {
+    let rows = store.outcomes_of(agent, most)?.into_iter().map(|row| {
         let number = earlier.entry((row.task_id.clone(), row.model.clone())).or_default();
         *number += 1;
         Row {

@@ -372,6 +372,9 @@ pub fn next_command(
         {
             Some(format!("ralph task done {name} --verify"))
         }
+        Status::Blocked if reason.starts_with("a checkpoint for you: ") => {
+            Some(format!("ralph task done {name}"))
+        }
         Status::Failed => Some(format!("ralph task reset {name}")),
         Status::Blocked if is_gate_unusable(reason) => {
             Some(format!("{} && {run}", repair_gate(name, reason)))

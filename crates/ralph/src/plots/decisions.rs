@@ -219,7 +219,7 @@ fn retries(results: &[RetryResult]) -> Plot {
     let find = |kind: RetryKind| results.iter().find(|result| result.kind == kind).map(|result| result.share);
     let title = match (find(RetryKind::SameModel), find(RetryKind::OtherModel)) {
         _ if results.is_empty() => return nothing("retries", "No attempts yet"),
-        (None, None) => "No task needed a second attempt".to_owned(),
+        (None, None) => "No second attempt so far".to_owned(),
         (Some(same), None) => {
             format!("A retry with the same model worked {} of {} times", same.done, same.of)
         }

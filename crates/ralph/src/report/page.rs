@@ -362,11 +362,9 @@ fn cost(facts: &ReportFacts) -> String {
     let agents = facts.agents.iter().filter_map(|of| {
         let name = one_line(of.agent.as_deref()?, 60);
         let cost = format::short_total(&of.cost);
-        Some(
-            format!("{name}: {}, {} done {cost}", counted(of.attempts, "attempt"), of.done)
-                .trim_end()
-                .to_owned(),
-        )
+        let cost = if cost == "-" { String::new() } else { format!(" {cost}") };
+        let words = format!("{name}: {}, {} done{cost}", counted(of.attempts, "attempt"), of.done);
+        Some(words.trim_end().to_owned())
     });
     words.extend(agents);
     let plots: String = plots::decisions(&facts.decisions).iter().map(plots::Plot::figure).collect();

@@ -160,7 +160,8 @@ impl ApiThread {
             "/api/decisions" => {
                 let run = request.value("run").filter(|run| !run.is_empty());
                 let run = run.map(|run| workspace.run(&run)).transpose()?.map(|run| run.id);
-                ok(&json!({ "plots": decisions(workspace, &settings, run.as_ref())? }))
+                let with_strategies = request.value("strategies").as_deref() != Some("0");
+                ok(&json!({ "plots": decisions(workspace, &settings, run.as_ref(), with_strategies)? }))
             }
             "/api/memory" => ok(&memory(workspace)?),
             "/api/runs" => {
@@ -194,8 +195,9 @@ fn decisions(
     workspace: &Workspace,
     settings: &Settings,
     run: Option<&RunId>,
+    with_strategies: bool,
 ) -> Result<Vec<plots::Plot>, CommandError> {
-    let agent = build_agent(settings.agent(), &settings.agents).ok();
+    let agent = build_agent(settings.agent(), &settings.agents).ok().filter(|_| with_strategies);
     let history = agent.as_ref().map(|agent| History::of(settings, agent));
     Ok(plots::decisions(&DecisionFacts::read(&workspace.store, run, history)?))
 }

@@ -279,7 +279,8 @@ fn svg(boxes: &[Box], edges: &[(usize, usize)], says: &str) -> String {
             }
             None => {
                 out.push_str(&text("glyph", left, top, one.mark.glyph));
-                let room = COLUMNS.saturating_sub(3);
+                // The glyph takes two columns, and titles have wide letters.
+                let room = COLUMNS.saturating_sub(5);
                 let name = cut(&one.name, 12);
                 let rest = room.saturating_sub(table::shown(&name) + 1);
                 out.push_str(&format!(

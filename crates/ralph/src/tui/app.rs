@@ -206,10 +206,11 @@ impl App {
         let place =
             |is_it: &dyn Fn(&Node) -> bool| self.rows.iter().position(|row| node(row).is_some_and(is_it));
         let running = self.follows_run.then(|| place(&|node| node.status == Status::InProgress)).flatten();
+        let needs_you = || place(&|node| matches!(node.status, Status::Blocked | Status::Failed));
         self.cursor = match (running, selected) {
             (Some(running), _) => running,
             (None, Some(id)) => place(&|node| node.id == *id).unwrap_or(self.cursor),
-            (None, None) => place(&|_| true).unwrap_or(0),
+            (None, None) => needs_you().or_else(|| place(&|_| true)).unwrap_or(0),
         };
     }
 

@@ -2,8 +2,11 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
+use ralph_core::model::{Attempt, ErrorType, GateOutcome, Outcome};
+
 use super::*;
-use crate::tui::testing::{RUN, Sample, Shown};
+use crate::tui::testing::{NOW, RUN, Sample, Shown, task};
+use crate::ui::format;
 
 fn mouse(shown: &mut Shown, kind: MouseEventKind, column: u16, row: u16) {
     let modifiers = KeyModifiers::NONE;
@@ -348,15 +351,23 @@ fn a_tree_is_folded_and_unfolded() {
 
 #[test]
 fn runs_that_ended_crashed_or_are_older_say_so() {
-    let sample = Sample::night();
-    let end = "UPDATE runs SET ended_at = ?1, outcome = 'finished', exit_code = 0";
-    sample.database().execute(end, ["2027-01-15T07:00:00Z"]).unwrap();
-    sample.database().execute("DELETE FROM claims", []).unwrap();
-    sample.show(100, 30).expect("todo · finished after ");
+    let finished = || {
+        let sample = Sample::night();
+        let end = "UPDATE runs SET ended_at = ?1, outcome = 'finished', exit_code = 0";
+        sample.database().execute(end, ["2027-01-15T07:00:00Z"]).unwrap();
+        sample.database().execute("DELETE FROM claims", []).unwrap();
+        sample
+    };
+    let shown = finished().show(100, 30);
+    shown.expect("todo · finished after ");
+    // Nothing runs, so the first look is at what needs a person.
+    shown.expect("2 Attempts of 2.4");
+    finished().show(60, 15).expect(" of 8 done");
     let sample = Sample::night();
     sample.database().execute("UPDATE runs SET pid = 1, pid_started = 'never'", []).unwrap();
     let shown = sample.show(100, 30);
     shown.expect("crashed after");
+    shown.expect("to continue: ralph run");
     // What it was working on waits again.
     shown.expect("· 2.2 Tick items off");
     let sample = Sample::night();
@@ -425,4 +436,15 @@ fn only_what_is_in_view_is_asked_for() {
     shown.event(Event::Key(KeyEvent::new(KeyCode::PageUp, KeyModifiers::NONE)));
     shown.settle();
     shown.expect("t-000476");
+}
+
+#[test]
+fn a_failed_test_that_the_agent_reported_was_no_gate() {
+    let mut attempt = Attempt::new(&task("1.1", "a"), NOW);
+    attempt.outcome = Outcome::Failed;
+    attempt.error_type = Some(ErrorType::TestFailure);
+    attempt.message = Some("3 of 41".to_owned());
+    assert_eq!(format::outcome_line(&attempt), "failed (test failure): 3 of 41");
+    attempt.gate = Some(GateOutcome::Failed);
+    assert_eq!(format::outcome_line(&attempt), "gate failed: 3 of 41");
 }

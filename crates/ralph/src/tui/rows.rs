@@ -31,21 +31,26 @@ const NAMED: usize = 4;
 pub fn progress(app: &App, width: usize) -> (Line<'static>, Line<'static>) {
     let head = &app.head;
     let cost = head.run.as_ref().map(|run| spent(&run.cost, run.budget)).unwrap_or_default();
-    let run = match &head.run {
-        Some(run) => format!("· {}", state(run, app.now)),
-        None if app.ready => paint(DIM, "· no run yet; start one: ralph run"),
-        None => String::new(),
+    let runs = match &head.run {
+        Some(run) => state(run, app.now).map(|state| format!("· {state}")),
+        None if app.ready => [(); 3].map(|()| paint(DIM, "· no run yet; start one: ralph run")),
+        None => <[String; 3]>::default(),
     };
-    let begin = ansi::line(&format!("{} {run} ", paint(BOLD, ansi::plain(&head.project))));
+    let begins = runs.map(|run| ansi::line(&format!("{} {run} ", paint(BOLD, ansi::plain(&head.project)))));
     let end = ansi::line(&paint(BOLD, cost));
+    let [longest, _, shortest] = &begins;
     if head.tasks.total == 0 {
-        return (begin, end);
+        return (longest.clone(), end);
     }
     let whole = head.tasks.summary();
     let done = whole.split(" · ").next().unwrap_or_default();
     let short = format!("{} of {} done", head.tasks.done, head.tasks.total);
     // Borders, and gaps before and after the bar and before the cost.
-    let room = width.saturating_sub(begin.width() + end.width() + 5);
+    let room = |begin: &Line<'_>| width.saturating_sub(begin.width() + end.width() + 5);
+    // How far the plan is says more than when the run ended.
+    let least = short.chars().count() + 1;
+    let begin = begins.iter().find(|begin| room(begin) >= least).unwrap_or(shortest).clone();
+    let room = room(&begin);
     let left = |text: &str| room.saturating_sub(text.chars().count());
     let counts = [whole.as_str(), done, &short].into_iter().find(|text| left(text) >= SHORTEST_BAR);
     let counts = counts.unwrap_or(&short);
@@ -54,7 +59,8 @@ pub fn progress(app: &App, width: usize) -> (Line<'static>, Line<'static>) {
     (Line::from_iter(begin.spans.into_iter().chain(rest.spans)), end)
 }
 
-fn state(run: &RunHead, now: Timestamp) -> String {
+/// What the run does and for how long, or how and when it ended; each text is shorter than the one before.
+fn state(run: &RunHead, now: Timestamp) -> [String; 3] {
     let until = run.ended_at.unwrap_or(now);
     let elapsed = format::elapsed(until.since(run.started_at));
     let color = match run.state {
@@ -65,11 +71,9 @@ fn state(run: &RunHead, now: Timestamp) -> String {
     };
     let older = if run.is_older { format!("{} ", run.id) } else { String::new() };
     let ended = run.ended_at.map(|at| format!(", {}", format::ago(now.since(at)))).unwrap_or_default();
-    let word = ansi::plain(run.state.word());
-    match run.state.is_over() {
-        true => format!("{older}{} after {elapsed}{ended}", paint(color, word)),
-        false => format!("{older}{} {elapsed}", paint(color, word)),
-    }
+    let word = format!("{older}{}", paint(color, ansi::plain(run.state.word())));
+    let time = if run.state.is_over() { format!(" after {elapsed}") } else { format!(" {elapsed}") };
+    [format!("{word}{time}{ended}"), format!("{word}{time}"), word]
 }
 
 fn spent(cost: &Cost, budget: Option<f64>) -> String {
@@ -103,6 +107,10 @@ pub fn waits(app: &App) -> Line<'static> {
     for attempt in head.active.iter().flat_map(|run| &run.attempts).take(NAMED) {
         let mark = paint(CYAN, attempt.stage().0);
         parts.push(format!("{mark} {} {}", attempt.task.name(), under_way(attempt, app.now)));
+    }
+    let crashed = head.run.as_ref().is_some_and(|run| run.state == RunState::Crashed && !run.is_older);
+    if crashed && head.active.is_empty() {
+        parts.push(paint(YELLOW, "to continue: ralph run"));
     }
     if parts.is_empty() && app.ready {
         parts.push(paint(DIM, "nothing needs you"));

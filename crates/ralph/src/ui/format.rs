@@ -197,7 +197,7 @@ pub fn run_end(is_finished: bool, reason: &str) -> String {
 pub fn outcome(attempt: &Attempt) -> String {
     match attempt.outcome {
         Outcome::Done => done_word(attempt.verified, EvidenceKind::from(&attempt.verification)).to_owned(),
-        outcome => failure(outcome, attempt.error_type.as_ref(), None),
+        outcome => failure(outcome, error_of(attempt).as_ref(), None),
     }
 }
 
@@ -279,7 +279,17 @@ pub fn outcome_line(attempt: &Attempt) -> String {
     match (attempt.outcome, &attempt.message) {
         (Outcome::Done, Some(message)) => format!("{}: {message}", outcome(attempt)),
         (Outcome::Done, None) => outcome(attempt),
-        (outcome, message) => failure(outcome, attempt.error_type.as_ref(), message.as_deref()),
+        (outcome, message) => failure(outcome, error_of(attempt).as_ref(), message.as_deref()),
+    }
+}
+
+/// What went wrong. Where no gate ran, the agent itself reported that a test failed.
+fn error_of(attempt: &Attempt) -> Option<ErrorType> {
+    match &attempt.error_type {
+        Some(error @ ErrorType::TestFailure) if attempt.gate.is_none() => {
+            Some(ErrorType::Reported(error.as_str().to_owned()))
+        }
+        error => error.clone(),
     }
 }
 

@@ -222,7 +222,16 @@ fn imp_03_a_checkpoint_is_for_a_person_and_no_agent_gets_it() {
         assert_ne!(project.ralph(&["run", "--no-gate"]).code, 0, "{kind}");
         assert_eq!(project.read(".ralph/order"), "Write it\n", "{kind}");
         assert_eq!(project.read(".planning/ROADMAP.md"), ROADMAP, "{kind}");
-        assert!(project.ok(&["status"]).stdout.contains("01-01/2"), "{kind}");
+        assert!(project.ok(&["status"]).stdout.contains("next: ralph task done 01-01/2"), "{kind}");
+        // Whatever a person asks for.
+        let refused = project.ralph(&["run", "01-01/2", "--no-gate"]).expect_code(2);
+        assert!(refused.stderr.contains("hint: when you have checked it: ralph task done 01-01/2"), "{kind}");
+        project.ok(&["task", "done", "01-01/2"]);
+        project.ok(&["task", "reset", "01-01"]);
+        assert_eq!(project.task("01-01/2")["status"], "blocked", "{kind}");
+        project.ralph(&["run", "--no-gate"]);
+        assert_eq!(project.read(".ralph/order").matches("Write it").count(), 2, "{kind}");
+        assert_eq!(project.read(".ralph/order").lines().count(), 2, "{kind}");
         project.ok(&["task", "done", "01-01/2"]);
         project.ok(&["run", "--no-gate"]);
         assert!(project.read(".planning/ROADMAP.md").contains("- [x] **Phase 1"), "{kind}");
@@ -295,7 +304,8 @@ fn issues_are_closed_when_their_tasks_are_done_where_that_is_allowed() {
     for (allowed, query, closed) in [("false", "gh:label=ralph", 0), ("true", "gh:label=ralph,repo=a/b", 1)] {
         let project = with_gh(Some(&script));
         project.ok(&["config", "set", "trackers.write", allowed]);
-        project.ok(&["import", query]);
+        let told = project.ok(&["import", query]).stderr;
+        assert_eq!(told.contains("config set trackers.write true"), closed == 0, "{told}");
         project.ralph(&["run", "--no-gate"]).expect_code(0);
         let calls = project.read("gh.calls");
         let calls: Vec<&str> = calls.lines().filter(|call| call.starts_with("issue close")).collect();

@@ -100,6 +100,7 @@ fn a_note_is_told_again_after_a_crash_and_to_the_parts_of_a_split_task() {
     // Before the next run has found the crash, too.
     assert_eq!(notes(&project, "1.1"), [("queued".to_owned(), json!(1))]);
     assert!(project.ok(&["task", "show", "1.1"]).stdout.contains("(queued)"));
+    assert!(project.ok(&["context", "1.1"]).stdout.contains("keep the tests"));
     project.ok(&["run"]);
     let sections = (1..=4).map(|n| project.read(&format!("prompt.{n}")).contains("keep the tests"));
     assert_eq!(sections.collect::<Vec<_>>(), [true; 4], "lost, split, and both halves");

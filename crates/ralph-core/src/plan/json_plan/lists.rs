@@ -38,7 +38,10 @@ pub(crate) fn format_of(text: &str) -> Option<Format> {
     }
     let is_issue = |item: &Value| {
         let has = |name: &str| item.get(name).is_some();
-        has("number") && has("title") && ["state", "url", "body", "labels"].iter().any(|name| has(name))
+        let is_own = ["id", "key", "status", "passes", "done"].iter().any(|name| has(name));
+        has("number")
+            && has("title")
+            && (!is_own || ["state", "url", "body", "labels"].iter().any(|name| has(name)))
     };
     let is_task_master = |list: &Value| {
         let items = list.get("tasks").and_then(Value::as_array);
@@ -80,7 +83,7 @@ pub(super) fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v
         _ => return Vec::new(),
     };
     let arrays = |names: &[&str]| names.iter().find_map(|name| find(object, name)?.as_array());
-    if let Some(array) = arrays(&LISTS).filter(|array| is_list(array)) {
+    if let Some(array) = arrays(&LISTS).filter(|array| is_list(array) || has_texts(array)) {
         return vec![plain_list(array)];
     }
     let grouped = arrays(&GROUPS);
@@ -118,6 +121,11 @@ pub(super) fn lists<'v, 'a>(value: &'v Value<'a>, format: Format) -> Vec<List<'v
         only.group.prefix.clear();
     }
     found
+}
+
+/// Whether an array holds texts and nothing else: tasks that are no more than their titles.
+fn has_texts(array: &Array<'_>) -> bool {
+    !array.elements.is_empty() && array.elements.iter().all(|element| element.as_string_lit().is_some())
 }
 
 /// Whether an array holds tasks, or could.

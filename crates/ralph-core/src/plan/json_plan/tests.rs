@@ -287,6 +287,28 @@ fn a_missing_comma_and_an_open_part_of_a_finished_task_are_told() {
 }
 
 #[test]
+fn lists_of_texts_and_comments_are_read_and_what_is_no_task_is_told_once() {
+    let file = "{ // by hand\n\"phases\": [{\"name\": \"P\", \"tasks\": [\"One\\nmore\", \"Two\"]}] }";
+    let draft = read(file).unwrap();
+    let titles: Vec<_> =
+        draft.tasks.iter().map(|task| (task.title.as_str(), task.phase.as_deref())).collect();
+    assert_eq!(titles, [("One", Some("1")), ("Two", Some("1"))]);
+    assert_eq!(draft.tasks[0].description, "One\nmore");
+    let told: Vec<_> = draft.notes.iter().map(|note| note.line).collect();
+    assert_eq!(told, [1, 2], "the comment, and that nothing can be marked");
+    assert_eq!(tasks("{\"tasks\": [\"One\", \"Two\"]}").len(), 2);
+    let problems = problems("{\"tasks\": [{\"title\": \"a\"},\n1,\n2,\n3]}");
+    let expected = "not a task (nor are 2 elements after it); expected an object with a title";
+    assert_eq!(problems, [(2, expected.to_owned())]);
+}
+
+#[test]
+fn issues_are_known_by_their_number() {
+    assert_eq!(format_of("[{\"number\": 7, \"title\": \"a\"}]"), Some(Format::Github));
+    assert_eq!(format_of("[{\"number\": 7, \"title\": \"a\", \"passes\": false}]"), Some(Format::Prd));
+}
+
+#[test]
 fn of_cycles_the_later_task_waits() {
     let file = "[{\"id\": \"a\", \"title\": \"x\",\n\"dependsOn\": [\"b\"]},\n\
         {\"id\": \"b\", \"title\": \"x\", \"dependsOn\": [\"a\"]},\n\

@@ -141,7 +141,11 @@ fn script(entry: &Entry<'_, '_>) -> Option<String> {
     if fences.iter().any(is_shell) {
         fences.retain(is_shell);
     }
-    let texts: Vec<_> = fences.iter().flat_map(|(_, text)| text.lines()).map(script_line).collect();
+    let lines: Vec<&str> = fences.iter().flat_map(|(_, text)| text.lines()).collect();
+    // What a terminal showed: commands stand behind prompts, and the other lines are what they printed.
+    let typed: Vec<&str> = lines.iter().filter_map(|line| line.trim_start().strip_prefix("$ ")).collect();
+    let lines = if typed.is_empty() { lines } else { typed };
+    let texts: Vec<_> = lines.into_iter().map(script_line).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 

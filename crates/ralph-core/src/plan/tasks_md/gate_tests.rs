@@ -87,6 +87,9 @@ fn imp_03_fences() {
     assert_eq!(with("text", "sh"), "b");
     assert_eq!(with("text", "json"), "a\nb");
     assert_eq!(command("  - **Verify**:\n    ```\n    a\n  - **Commit**: pnpm\n"), "a && pnpm");
+    let session =
+        "  - **Verify**:\n    ```console\n    $ pnpm a\n    > 3 passing\n    $ pnpm b\n    done\n    ```";
+    assert_eq!(command(session), "pnpm a\npnpm b");
 }
 
 #[test]

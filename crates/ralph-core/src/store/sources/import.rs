@@ -171,8 +171,7 @@ fn block_checkpoints(
 ) -> Result<()> {
     for task in request.draft.tasks.iter().filter(|task| task.for_person && !task.done) {
         if let Some(id) = ids.get(task.name.as_str()).filter(|id| added.contains(id)) {
-            let name = &task.name;
-            let reason = format!("a checkpoint for you: check it, then `ralph task done {name}`");
+            let reason = task_changes::checkpoint_reason(&task.name);
             status::set(tx, id, Status::Blocked, Some(&reason), now)?;
         }
     }

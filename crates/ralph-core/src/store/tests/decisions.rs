@@ -89,3 +89,16 @@ fn spending_by_model_has_reviews_and_what_deleted_tasks_cost() {
         [retries.first, retries.same_model, retries.other_model].map(|sums| (sums.attempts, sums.done));
     assert_eq!(sums, [(4, 2), (0, 0), (1, 1)], "a is done anew after its reset");
 }
+
+#[test]
+fn a_replay_takes_the_newest_outcomes_oldest_first() {
+    let f = history();
+    let outcomes = |most| -> Vec<_> {
+        let rows = f.store.outcomes_of("x", most).unwrap();
+        rows.into_iter().map(|row| (row.model, row.done, row.cost_usd)).collect()
+    };
+    let all = outcomes(usize::MAX);
+    assert_eq!(all.len(), 5, "the attempt that was never started does not count");
+    assert_eq!(all[0], ("small".to_owned(), true, Some(0.10)));
+    assert_eq!(outcomes(2), all[3..]);
+}

@@ -97,7 +97,7 @@ function readPlots(run) {
   const read = async () => {
     reading.at = Date.now();
     try {
-      const { plots } = await ask(`/api/decisions?run=${encodeURIComponent(run.id)}`);
+      const { plots } = await ask(`/api/decisions?run=${encodeURIComponent(run.id)}&strategies=0`);
       if (reading.run !== run.id) return;
       state.plots = plots.filter((one) => SHOWN_PLOTS.includes(one.id) && one.svg);
       reading.of = of;
