@@ -196,11 +196,11 @@ impl LostAttempts<'_> {
         let git = match committed {
             LostWork::Committed(git) => git,
             LostWork::NotCommitted { kept } => {
-                found.kept.extend(kept.clone().map(|kept| (task.name().to_owned(), kept)));
                 let commit_before = claim.attempt.commit_before.clone();
                 GitRecord { commit_before, undone_ref: kept, ..GitRecord::default() }
             }
         };
+        let kept = git.undone_ref.clone().map(|kept| (task.name().to_owned(), kept));
         let last_sign = written.max(Some(claim.heartbeat_at));
         let started_at = claim.attempt.started_at.unwrap_or(claim.claimed_at);
         let ended_at = last_sign.unwrap_or(started_at).max(started_at);
@@ -257,6 +257,7 @@ impl LostAttempts<'_> {
         })?;
         found.last_sign = found.last_sign.max(Some(captured.attempt.ended_at()));
         found.events.extend(captured.events);
+        found.kept.extend(kept);
         Ok(())
     }
 

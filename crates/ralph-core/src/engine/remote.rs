@@ -15,8 +15,9 @@ use super::work_tree::WorkTree;
 use super::worker_tree::tip_of;
 use crate::event::{EventKind, TaskRef};
 use crate::evidence::CommitFailure;
-use crate::git::{Git, GitError, Pushed, RemoteFault, Update, Work};
+use crate::git::{Git, GitError, PushHooks, Pushed, RemoteFault, Update, Work};
 use crate::model::RemoteIntent;
+use crate::sandbox::Subject;
 use crate::store::Claimed;
 use crate::text::duration;
 
@@ -28,6 +29,8 @@ pub(super) const LOST: &str = "ralph/lost-";
 /// Hooks of the remote that refuse so often in a row refuse everything.
 const MOST_REFUSALS: u32 = 2;
 const NAP: Duration = Duration::from_millis(100);
+/// How often others may be quicker to make the branch.
+const MOST_OVERTAKEN: u32 = 20;
 /// The longest pause of one who lost a race.
 const MOST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -55,6 +58,7 @@ impl WorkTree {
             let stop = StopRun::error("[git] branch: with a remote it cannot be called ralph");
             return Err(stop.with_hint(format!("call it {SHARED_BRANCH}, for example")).into());
         }
+        let mut overtaken = 0;
         let tip = loop {
             let opened =
                 run.ask_remote(|| open_branch(git, remote, branch, self.settings.branch.is_none()))?;
@@ -64,7 +68,13 @@ impl WorkTree {
                     run.tell(EventKind::BranchChanged { branch: format!("{remote}/{branch}") })?;
                     break tip;
                 }
-                Opened::Overtaken => {}
+                Opened::Overtaken if overtaken < MOST_OVERTAKEN => overtaken += 1,
+                Opened::Overtaken => {
+                    let why = format!("the remote {remote} does not let this run make the branch {branch}");
+                    return Err(StopRun::error(why)
+                        .with_hint(format!("git push {remote} HEAD:{branch} says why"))
+                        .into());
+                }
                 Opened::Empty => {
                     let stop = StopRun::error(format!(
                         "the remote {remote} has no commit that workers could begin from"
@@ -126,7 +136,7 @@ fn open_branch(git: &Git, remote: &str, branch: &str, is_default: bool) -> Resul
         return Ok(Opened::There(tip.clone()));
     }
     let update = Update { branch, from: tip.as_deref(), to: Some(&newest) };
-    Ok(match git.push(remote, &[update])? {
+    Ok(match git.push(remote, &[update], PushHooks::Skip)? {
         Pushed::Done => Opened::Made(newest),
         Pushed::Overtaken => Opened::Overtaken,
     })
@@ -148,7 +158,8 @@ impl Run<'_> {
         let intent = RemoteIntent { remote, permit };
         run.intend_landing(claimed, work, &branch, work.commit, Some(intent.clone()))?;
         let update = Update { branch: &intent.permit, from: None, to: Some(work.commit) };
-        let pushed = run.ask_remote(|| git.push(&intent.remote, &[update]))?;
+        let hooks = run.push_hooks()?;
+        let pushed = run.ask_remote(|| git.push(&intent.remote, &[update], hooks))?;
         Ok(match pushed {
             Ok(_) => {
                 self.tree.offered = Some(intent.permit.clone());
@@ -175,8 +186,9 @@ impl Run<'_> {
             Update { branch, from: Some(tip), to: Some(commit) },
             Update { branch: &permit.permit, from: Some(work.commit), to: None },
         ];
+        let hooks = run.push_hooks()?;
         let pushed = run.ask_remote(|| {
-            let pushed = git.push(remote, &updates);
+            let pushed = git.push(remote, &updates, hooks);
             if let Ok(Pushed::Done) = pushed {
                 return Ok(true);
             }
@@ -293,6 +305,14 @@ impl RunContext<'_> {
                 self.clock.sleep(NAP);
             }
         }
+    }
+
+    /// Hooks of this clone run what agents wrote, such as tests: with a push they would not be confined.
+    fn push_hooks(&self) -> Result<PushHooks> {
+        Ok(match self.confinement(Subject::Gate)? {
+            None => PushHooks::Run,
+            Some(_) => PushHooks::Skip,
+        })
     }
 
     pub(super) fn fetch_tip(

@@ -47,7 +47,7 @@ pub use error::{GitError, GitFault, RemoteFault};
 pub use follow::{Followed, Place};
 pub use landing::{Combined, Work};
 pub use obstacles::{Obstacle, Wants, Weight};
-pub use remote::{Pushed, Settled, Update};
+pub use remote::{PushHooks, Pushed, Settled, Update};
 pub use rollback::{Kept, RollbackMode, RolledBack};
 pub use snapshot::Snapshot;
 pub use worktree::{KnownTree, project_of_tree};

@@ -25,6 +25,14 @@ pub struct Update<'u> {
     pub to: Option<&'u str>,
 }
 
+/// Whether a push runs the hooks of this clone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushHooks {
+    Run,
+    /// They may run what agents wrote.
+    Skip,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
     Done,
@@ -116,10 +124,13 @@ impl Git {
     }
 
     /// Changes branches of the remote, all or none, each only where it is as it was seen.
-    pub fn push(&self, remote: &str, updates: &[Update<'_>]) -> Result<Pushed, GitError> {
+    pub fn push(&self, remote: &str, updates: &[Update<'_>], hooks: PushHooks) -> Result<Pushed, GitError> {
         let words = ["push", "--porcelain", "--atomic", "--no-follow-tags", "--recurse-submodules=no"];
         // Should Ralph be killed, nobody must meet with what its push does later.
         let mut call = self.repository()?.remote(remote, &words)?.ending_with_us();
+        if hooks == PushHooks::Skip {
+            call = call.without_hooks();
+        }
         for Update { branch, from, .. } in updates {
             call = call.arg(format!("--force-with-lease=refs/heads/{branch}:{}", from.unwrap_or_default()));
         }
@@ -153,12 +164,15 @@ impl Git {
             {
                 return Ok(Settled::Landed);
             }
-            let Some(held) = held else { return Ok(Settled::Never { is_kept: false }) };
+            let Some(held) = held else {
+                // Another process may have done the same.
+                return Ok(Settled::Never { is_kept: self.fetch_object(remote, kept)?.is_some() });
+            };
             let updates = [
                 Update { branch: permit, from: Some(&held), to: None },
                 Update { branch: kept, from: None, to: Some(&held) },
             ];
-            if self.push(remote, &updates)? == Pushed::Done {
+            if self.push(remote, &updates, PushHooks::Skip)? == Pushed::Done {
                 return Ok(Settled::Never { is_kept: true });
             }
             // The server holds its locks while a hook runs.
@@ -226,6 +240,11 @@ fn read_refusal(stdout: &str, stderr: &str, updates: &[Update<'_>]) -> Option<Re
             false => Some(fault(stderr)),
         };
     };
+    let why = one_line(&mask_secrets(if said.is_empty() { reason } else { &said }), WHY_CHARS);
+    if reason.contains("cannot create") || stderr.contains("cannot create") {
+        // A branch called `a` leaves no room for one called `a/b`.
+        return Some(RemoteFault::Protected { branch: (*branch).to_owned(), why });
+    }
     const MOVED: [&str; 10] = [
         "stale info",
         "fetch first",
@@ -241,7 +260,6 @@ fn read_refusal(stdout: &str, stderr: &str, updates: &[Update<'_>]) -> Option<Re
     if refused.iter().any(|(_, reason)| MOVED.iter().any(|moved| reason.contains(moved))) {
         return None;
     }
-    let why = one_line(&mask_secrets(if said.is_empty() { reason } else { &said }), WHY_CHARS);
     let both = format!("{reason} {said}").to_lowercase();
     const PROTECTED: [&str; 9] = [
         "protected branch",
@@ -328,7 +346,12 @@ mod tests {
     use super::*;
     use crate::git::testing::Repo;
 
-    const SAMPLES: [(&str, &str, Option<&str>); 14] = [
+    const SAMPLES: [(&str, &str, Option<&str>); 15] = [
+        (
+            "!\tabc:refs/heads/main\t[remote rejected] (failed to update ref)\n",
+            "remote: error: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'\n",
+            Some("protected"),
+        ),
         ("!\tabc:refs/heads/main\t[rejected] (stale info)\n", "", None),
         ("!\tabc:refs/heads/main\t[rejected] (fetch first)\n", "", None),
         (
@@ -431,7 +454,7 @@ mod tests {
         let one = repo.head();
         let permit = |from, to| Update { branch: "ralph/attempt-x", from, to };
         let land = |from, to| Update { branch: "main", from: Some(from), to: Some(to) };
-        let push = |updates: &[Update<'_>]| git.push("origin", updates).unwrap();
+        let push = |updates: &[Update<'_>]| git.push("origin", updates, PushHooks::Skip).unwrap();
         assert_eq!(push(&[permit(None, Some(&one))]), Pushed::Done);
         // The branch is elsewhere, or the other one is: neither changes.
         assert_eq!(push(&[land(&one, &one), permit(Some(&first), None)]), Pushed::Overtaken);
@@ -457,14 +480,15 @@ mod tests {
             [Update { branch: "main", from: Some(&first), to: Some(&one) }, permit(Some(one.as_str()), None)];
         let settle =
             || git.settle_landing("origin", "main", &one, "ralph/attempt-x", "ralph/lost-x").unwrap();
+        let push = |updates: &[Update<'_>]| git.push("origin", updates, PushHooks::Skip).unwrap();
         assert_eq!(settle(), Settled::Never { is_kept: false });
-        git.push("origin", &[permit(None, Some(&one))]).unwrap();
+        push(&[permit(None, Some(&one))]);
         assert_eq!(settle(), Settled::Never { is_kept: true });
-        assert_eq!(git.push("origin", &landing).unwrap(), Pushed::Overtaken);
+        assert_eq!(push(&landing), Pushed::Overtaken);
         assert_eq!(git.fetch("origin", "main").unwrap(), Some(first.clone()));
         assert_eq!(git.fetch("origin", "ralph/lost-x").unwrap(), Some(one.clone()));
-        git.push("origin", &[permit(None, Some(&one))]).unwrap();
-        assert_eq!(git.push("origin", &landing).unwrap(), Pushed::Done);
+        push(&[permit(None, Some(&one))]);
+        assert_eq!(push(&landing), Pushed::Done);
         assert_eq!(settle(), Settled::Landed);
     }
 

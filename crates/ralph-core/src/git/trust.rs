@@ -399,8 +399,10 @@ fn is_about_signing(key: &[u8]) -> bool {
 
 /// Whether a setting decides where a push goes, as whom, and which programs it runs.
 fn decides_pushes(key: &[u8], remote: &str) -> bool {
-    const SECTIONS: [&[u8]; 6] = [b"url.", b"credential.", b"http.", b"ssh.", b"protocol.", b"push."];
-    const KEYS: [&[u8]; 3] = [b"core.sshcommand", b"core.gitproxy", b"core.askpass"];
+    const SECTIONS: [&[u8]; 8] =
+        [b"url.", b"credential.", b"http.", b"ssh.", b"protocol.", b"push.", b"fetch.", b"transfer."];
+    const KEYS: [&[u8]; 4] =
+        [b"core.sshcommand", b"core.gitproxy", b"core.askpass", b"core.alternaterefscommand"];
     let of_remote = key.strip_prefix(b"remote.").and_then(|rest| rest.strip_prefix(remote.as_bytes()));
     of_remote.is_some_and(|rest| rest.starts_with(b"."))
         || SECTIONS.iter().any(|section| key.starts_with(section))

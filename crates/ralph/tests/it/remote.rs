@@ -372,19 +372,24 @@ fn whether_work_landed_is_asked_until_the_remote_says_so() {
 
 #[test]
 fn a_worker_that_was_believed_dead_lands_nothing() {
-    let team = Team::new(&writes_own_file(), 2);
+    // Who makes the second attempt waits until the first one's push has come through or failed.
+    let agent = format!(
+        "remote=$(git remote get-url origin)\n\
+         if [ -e $remote/held ]; then touch $remote/again; until [ -e $remote/over ]; do sleep 0.05; done; fi\n{}",
+        writes_own_file()
+    );
+    let team = Team::new(&agent, 2);
     add_tasks(team.first(), 1);
     team.make_shared_branch();
     // Its push is under way, and takes its time.
+    let in_remote = |name: &str| team.remote.join(name);
+    let go = in_remote("go").display().to_string();
     team.hook(
         "pre-receive",
-        &format!(
-            "grep -q ' refs/heads/{SHARED}$' || exit 0; ONCE held || exit 0; until [ -e {}/go ]; do sleep 0.05; done",
-            team.remote.display()
-        ),
+        &format!("grep -q ' refs/heads/{SHARED}$' || exit 0; ONCE held || exit 0; until [ -e {go} ]; do sleep 0.05; done"),
     );
     let mut slow = team.first().start(&["run"]);
-    eventually("the push is held", || team.remote.join("held").exists());
+    eventually("the push is held", || in_remote("held").exists());
     // As another machine sees it: silent for longer than it may be.
     crate::stage::send(&slow, rustix::process::Signal::STOP);
     let schema = team.schema();
@@ -393,14 +398,21 @@ fn a_worker_that_was_believed_dead_lands_nothing() {
             "UPDATE \"{schema}\".{table} SET host = 'far-away', expires_at = '2020-01-01T00:00:00.000Z'"
         ));
     }
-    team.clones[1].ok(&["run"]);
-    fs::write(team.remote.join("go"), "").unwrap();
+    let mut second = team.clones[1].start(&["run"]);
+    eventually("the second attempt begins", || in_remote("again").exists());
+    fs::write(&go, "").unwrap();
     crate::stage::send(&slow, rustix::process::Signal::CONT);
-    slow.wait().unwrap();
+    let remote = team.remote.display().to_string();
+    eventually("the push has ended", || crate::support::processes_with(&remote).is_empty());
+    assert_eq!(team.landed(SHARED), BTreeMap::new());
+    fs::write(in_remote("over"), "").unwrap();
+    assert_eq!((second.wait().unwrap().code(), slow.wait().unwrap().code()), (Some(0), Some(0)));
     assert_eq!(team.landed(SHARED), once(1));
     let history = team.first().history();
     let outcomes: Vec<_> = history.iter().map(|attempt| attempt["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["error", "done"], "{history:?}");
+    let tip = team.on_remote(&["rev-parse", SHARED]);
+    assert_eq!(history[1]["commit_after"], json!(tip.trim()));
 }
 
 #[test]
