@@ -93,8 +93,13 @@ struct Begin {
 impl Session {
     /// Opens a connection to the schema, which need not exist.
     pub fn open(address: &ServerAddress) -> Result<Self> {
+        // One that breaks at once says nothing about the server.
+        let link = match Link::open(address, None) {
+            Err(StoreError::Server { fault: ServerFault::Lost, .. }) => Link::open(address, None)?,
+            link => link?,
+        };
         Ok(Self {
-            link: RefCell::new(Link::open(address, None)?),
+            link: RefCell::new(link),
             address: address.clone(),
             prepared: RefCell::default(),
             open: RefCell::default(),
