@@ -55,7 +55,16 @@ pub enum Absent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitCause {
+    /// Another process has locked what is to be written.
+    Lock,
+    /// The connection to a server is lost.
+    Connection,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockWait {
+    pub cause: WaitCause,
     pub waited: Duration,
     /// Whether this is the first call about this wait.
     pub is_first: bool,
@@ -96,7 +105,7 @@ impl Patience {
             }
             if waited >= self.tell_after {
                 let is_first = !std::mem::replace(&mut told, true);
-                if !(self.on_wait)(LockWait { waited, is_first }) {
+                if !(self.on_wait)(LockWait { cause: WaitCause::Lock, waited, is_first }) {
                     return false;
                 }
             }
@@ -267,6 +276,43 @@ impl Store {
             Connection::Sqlite(_) => self.one("PRAGMA data_version", []),
             #[cfg(feature = "postgres")]
             Connection::Postgres(session) => session.changes(),
+        }
+    }
+
+    /// Asks a server at once for what the caller is about to read with the same calls, the first query of each; their results
+    /// are ignored here. Answers are good for a moment and until something is written.
+    pub fn read_ahead(&self, reads: impl FnOnce(&Self)) {
+        // What goes wrong is met again by the reads themselves.
+        let _ = self.conn().read_ahead(|| reads(self));
+    }
+
+    /// What to do when the connection to a server is lost, before it is sought again.
+    pub fn when_lost(&self, then: Option<Box<dyn FnMut() + Send>>) {
+        match self.conn() {
+            Connection::Sqlite(_) => drop(then),
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => session.when_lost(then),
+        }
+    }
+
+    /// Reads that are not worth a wait for a server that cannot be reached.
+    pub fn without_waiting<T>(&self, read: impl FnOnce(&Self) -> T) -> T {
+        match self.conn() {
+            Connection::Sqlite(_) => read(self),
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => session.without_waiting(|| read(self)),
+        }
+    }
+
+    /// Waits for a hint that somebody changed the plan on a server, or for so long. `None` where nobody gives hints.
+    pub fn wait_for_hint(&self, at_most: Duration) -> Option<bool> {
+        match self.conn() {
+            Connection::Sqlite(_) => {
+                let _ = at_most;
+                None
+            }
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => Some(session.wait_for_hint(at_most)),
         }
     }
 
