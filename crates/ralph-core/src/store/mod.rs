@@ -140,6 +140,17 @@ impl StoreError {
         }
     }
 
+    /// The connection of the store that is copied is not that of the transaction which writes: it is not to be run again.
+    fn of_source(self) -> Self {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Server { server, fault: ServerFault::Lost, why } => {
+                Self::Server { server, fault: ServerFault::Unreachable, why }
+            }
+            other => other,
+        }
+    }
+
     /// Whether a row would contradict others: its key is taken, or what it points to is gone.
     fn is_conflict(&self) -> bool {
         match self {

@@ -45,7 +45,9 @@ pub fn of(address: &ServerAddress, error: &tokio_postgres::Error) -> StoreError 
         SqlState::READ_ONLY_SQL_TRANSACTION => ServerFault::ReadOnly,
         SqlState::DISK_FULL => ServerFault::DiskFull,
         SqlState::LOCK_NOT_AVAILABLE | SqlState::T_R_DEADLOCK_DETECTED => ServerFault::Locked,
-        SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN => ServerFault::Lost,
+        SqlState::ADMIN_SHUTDOWN
+        | SqlState::CRASH_SHUTDOWN
+        | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => ServerFault::Lost,
         SqlState::CANNOT_CONNECT_NOW | SqlState::TOO_MANY_CONNECTIONS => ServerFault::Unreachable,
         _ => match state.code().get(..2) {
             Some("23") => ServerFault::Conflict,

@@ -40,7 +40,10 @@ const MOST_PREPARED: usize = 500;
 const LEFT_ALONE: Duration = Duration::from_secs(2);
 /// A shorter patience than this is for what is not worth a wait.
 const IMPATIENT: Duration = Duration::from_secs(1);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How long the server waits for the next statement of a transaction that holds the project's lock: whoever sent it may be gone.
+const SILENT: Duration = Duration::from_secs(60);
 /// For how long an answer that was asked for in advance is taken for the present state.
 const AHEAD_FOR: Duration = Duration::from_millis(100);
 
@@ -50,6 +53,8 @@ pub struct Session {
     address: ServerAddress,
     prepared: RefCell<HashMap<String, Arc<Prepared>>>,
     open: RefCell<Option<Transaction>>,
+    /// The number of the transaction that was begun last, once the server gave it one.
+    number: RefCell<Option<String>>,
     ahead: RefCell<Ahead>,
     /// How long a lost connection is sought again, and who is told.
     patience: Cell<Patience>,
@@ -77,8 +82,6 @@ struct Prepared {
 struct Transaction {
     /// How it begins, until that is sent.
     begin: Option<Begin>,
-    /// Its number, once the server gave it one.
-    id: Option<String>,
     /// What is sent with the next statement that is waited for.
     queue: Vec<Item>,
     writes: Option<Writes>,
@@ -101,13 +104,15 @@ struct Ahead {
 }
 
 impl Session {
-    /// Opens a connection to the schema, which need not exist.
-    pub fn open(address: &ServerAddress) -> Result<Self> {
+    /// Opens a connection to the schema, which need not exist. `within` is how long the server has to answer, where that is
+    /// less than usual.
+    pub fn open(address: &ServerAddress, within: Option<Duration>) -> Result<Self> {
         Ok(Self {
-            link: RefCell::new(Link::open(address, None)?),
+            link: RefCell::new(Link::open(address, within)?),
             address: address.clone(),
             prepared: RefCell::default(),
             open: RefCell::default(),
+            number: RefCell::default(),
             ahead: RefCell::default(),
             patience: Cell::new(Patience::default()),
             is_given_up: Cell::new(false),
@@ -273,11 +278,7 @@ impl Session {
             let mut answers = self.send(&items).into_iter();
             if let Some(begin) = &begin {
                 match answers.next() {
-                    Some(Ok(Answer::Text(id))) => {
-                        if let Some(open) = self.open.borrow_mut().as_mut() {
-                            open.id = id;
-                        }
-                    }
+                    Some(Ok(Answer::Text(number))) => *self.number.borrow_mut() = number,
                     Some(Err(error)) => match self.fault(&error) {
                         error @ StoreError::Server { fault: ServerFault::Locked, .. } => {
                             self.now(&Item::Batch("ROLLBACK".to_owned()))?;
@@ -399,26 +400,42 @@ impl Session {
         mut change: impl FnMut() -> Result<T>,
     ) -> Result<T> {
         let since = Instant::now();
+        let mut told = false;
+        let mut pause = Duration::ZERO;
         loop {
             self.begin_write(rows, durability, patience);
             let changed = change();
-            let id = self.open.borrow().as_ref().and_then(|open| open.id.clone());
-            let is_done = changed.is_ok();
             let mut value = None;
-            match self.transact(|| changed.map(|changed| value = Some(changed))) {
-                Ok(()) => {}
-                Err(StoreError::Server { fault: ServerFault::Lost, server, why }) => {
-                    if since.elapsed() >= patience.give_up_after {
-                        return Err(StoreError::Server { fault: ServerFault::Lost, server, why });
+            let error = match self.transact(|| changed.map(|changed| value = Some(changed))) {
+                Ok(()) => None,
+                Err(error) => Some(error),
+            };
+            let number = self.number.take();
+            if let Some(error) = error {
+                let cause = match &error {
+                    StoreError::Server { fault: ServerFault::Lost, .. } => WaitCause::Connection,
+                    // With a number it has the project's lock: it waited for somebody's row, or two waited for each other.
+                    StoreError::Server { fault: ServerFault::Locked, .. } if number.is_some() => {
+                        WaitCause::Lock
                     }
-                    self.reconnect(patience, since)?;
-                    // Nobody answered the commit; the server knows what became of it. Without a number none was sent.
-                    let asked = id.filter(|_| is_done);
-                    if !asked.map(|id| self.was_committed(&id)).transpose()?.unwrap_or(false) {
-                        continue;
-                    }
+                    _ => return Err(error),
+                };
+                if !patience.goes_on(cause, since, &mut told) {
+                    return Err(error);
                 }
-                Err(error) => return Err(error),
+                if cause == WaitCause::Lock {
+                    continue;
+                }
+                std::thread::sleep(pause);
+                pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                self.reconnect(patience, since)?;
+                if !number
+                    .map(|number| self.was_stored(&number, patience, since))
+                    .transpose()?
+                    .unwrap_or(false)
+                {
+                    continue;
+                }
             }
             if let Some(value) = value {
                 return Ok(value);
@@ -426,19 +443,35 @@ impl Session {
         }
     }
 
-    fn was_committed(&self, transaction: &str) -> Result<bool> {
+    /// Whether a transaction was stored whose connection was lost. The server may not know of the loss and still wait for the
+    /// rest of it, with the project's lock: then it ends it.
+    fn was_stored(&self, number: &str, patience: &Patience, since: Instant) -> Result<bool> {
+        let sql = "SELECT pg_xact_status(CAST(CAST(?1 AS TEXT) AS xid8)),
+             (SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+              WHERE backend_xid = CAST(CAST(CAST(?1 AS TEXT) AS xid8) AS xid))";
+        let mut told = false;
         loop {
-            let sql = "SELECT pg_xact_status(CAST(CAST(?1 AS TEXT) AS xid8))";
-            let rows = match self.query(sql, &[("", &transaction)]) {
+            let rows = match self.query(sql, &[("", &number)]) {
                 // A server that crashed may have forgotten the number.
                 Err(StoreError::Server { fault: ServerFault::Other, .. }) => return Ok(false),
                 rows => rows?,
             };
             match rows.first().and_then(|row| row.try_get::<_, Option<String>>(0).ok().flatten()).as_deref() {
-                Some("in progress") => std::thread::sleep(Duration::from_millis(20)),
+                Some("in progress") if patience.goes_on(WaitCause::Connection, since, &mut told) => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Some("in progress") => {
+                    let why =
+                        "the connection is lost, and the server does not say whether it stored what was sent";
+                    return Err(self.lost(why));
+                }
                 status => return Ok(status == Some("committed")),
             }
         }
+    }
+
+    fn lost(&self, why: &str) -> StoreError {
+        StoreError::Server { server: self.address.to_string(), fault: ServerFault::Lost, why: why.to_owned() }
     }
 
     /// Begins a transaction that writes, as soon as it has a statement and its lock is free: one for all that may change any
@@ -454,9 +487,11 @@ impl Session {
         };
         let slice = patience.tell_after.min(patience.give_up_after).max(Duration::from_millis(1));
         let sql = format!(
-            "BEGIN; SET LOCAL synchronous_commit TO {commit}; SET LOCAL lock_timeout TO {};
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO {commit};
+             SET LOCAL lock_timeout TO {}; SET LOCAL idle_in_transaction_session_timeout TO {};
              SELECT {lock}({}); SELECT pg_current_xact_id()::text",
             slice.as_millis(),
+            SILENT.as_millis(),
             self.address.lock(),
         );
         self.begin(sql, *patience, Some(rows));
@@ -476,8 +511,9 @@ impl Session {
 
     fn begin(&self, sql: String, patience: Patience, writes: Option<Writes>) {
         self.forget_ahead();
+        self.number.take();
         let begin = Begin { sql, patience, since: Instant::now() };
-        let transaction = Transaction { begin: Some(begin), id: None, queue: Vec::new(), writes };
+        let transaction = Transaction { begin: Some(begin), queue: Vec::new(), writes };
         *self.open.borrow_mut() = Some(transaction);
     }
 
@@ -502,8 +538,8 @@ impl Session {
     /// Commits; a transaction that had no statement was never begun. The commit is sent alone where the transaction's number
     /// is not known yet, by which one can ask what became of it.
     fn commit(&self) -> Result<()> {
-        let (is_empty, has_id, writes) = match self.open.borrow().as_ref() {
-            Some(open) => (open.begin.is_some() && open.queue.is_empty(), open.id.is_some(), open.writes),
+        let (is_empty, writes) = match self.open.borrow().as_ref() {
+            Some(open) => (open.begin.is_some() && open.queue.is_empty(), open.writes),
             None => return Ok(()),
         };
         if is_empty {
@@ -515,7 +551,7 @@ impl Session {
             self.link.borrow().send_without_waiting("COMMIT");
             return Ok(());
         };
-        if !has_id {
+        if self.number.borrow().is_none() {
             self.flush(Vec::new())?;
         }
         let end = match writes {
@@ -535,14 +571,9 @@ impl Session {
         let is_impatient = self.is_given_up.get() || patience.give_up_after < IMPATIENT;
         let is_left_alone = self.sought.get().is_some_and(|at| at.elapsed() < LEFT_ALONE);
         if is_impatient && is_left_alone {
-            let why = "the connection is lost".to_owned();
-            return Err(StoreError::Server {
-                server: self.address.to_string(),
-                fault: ServerFault::Lost,
-                why,
-            });
+            return Err(self.lost("the connection is lost"));
         }
-        let mut pause = Duration::from_millis(50);
+        let mut pause = FIRST_PAUSE;
         let mut told = false;
         loop {
             let error = match Link::open(&self.address, is_impatient.then_some(IMPATIENT)) {

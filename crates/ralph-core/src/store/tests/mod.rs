@@ -1,5 +1,7 @@
 //! The store's contract, on a real file; `on_postgres` runs the same tests on a real server.
 
+#[cfg(feature = "postgres")]
+mod broken_links;
 mod capture;
 mod claims;
 mod completion;
@@ -214,6 +216,7 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
         },
         own_work: false,
         events: Vec::new(),
+        output: None,
     };
     Ended { capture, token: token.clone() }
 }
