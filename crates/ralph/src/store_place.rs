@@ -28,7 +28,9 @@ fn by(project: &Project, url: Option<String>) -> Result<StorePlace, CommandError
     let settings = match Settings::load(&project.config(), env::vars_os()) {
         Ok(settings) => settings,
         // A mistake elsewhere in the settings must not make another plan than the team's.
-        Err(error) if url.is_some() || may_name_store(&project.config()) => return Err(error),
+        Err(error) if url.is_some() || may_name_store(&project.config(), env::vars_os()) => {
+            return Err(error);
+        }
         Err(_) => return Ok(StorePlace::File(project.database())),
     };
     let url = url.or_else(|| settings.store.url.as_ref().map(|url| url.0.clone()));
@@ -39,9 +41,9 @@ fn by(project: &Project, url: Option<String>) -> Result<StorePlace, CommandError
 }
 
 /// Whether the settings name a store, or may do so: those that cannot be read.
-fn may_name_store(config: &Path) -> bool {
-    let is_store = |(name, _): (OsString, OsString)| name.to_string_lossy().starts_with("RALPH_SET_STORE_");
-    Settings::read(config).map_or(true, |text| text.contains("store")) || env::vars_os().any(is_store)
+fn may_name_store(config: &Path, mut environment: impl Iterator<Item = (OsString, OsString)>) -> bool {
+    Settings::read(config).map_or(true, |text| text.contains("store"))
+        || environment.any(|(name, _)| name.to_string_lossy().starts_with("RALPH_SET_STORE_"))
 }
 
 /// A store by its URL, or a file by its path.
@@ -140,6 +142,21 @@ fn entry(line: &str, wanted: &[String; 4]) -> Option<String> {
 #[cfg(all(test, feature = "postgres"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_that_may_name_a_store_lead_to_no_other_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join(".ralph.toml");
+        let set = |name: &str| [(OsString::from(name), OsString::from("x"))].into_iter();
+        assert!(!may_name_store(&config, set("RALPH_SET_RUN_LIMIT")));
+        assert!(may_name_store(&config, set("RALPH_SET_STORE_URL")));
+        for (text, expected) in [("[run]\nlimit = []\n", false), ("[store]\nurl = []\n", true)] {
+            std::fs::write(&config, text).unwrap();
+            assert_eq!(may_name_store(&config, set("PATH")), expected, "{text}");
+        }
+        // What cannot be read.
+        assert!(may_name_store(dir.path(), set("PATH")));
+    }
 
     #[test]
     fn a_line_of_a_password_file_is_for_one_server() {

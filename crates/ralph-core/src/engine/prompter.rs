@@ -215,8 +215,11 @@ impl Prompter<'_> {
         let _ = store.plan_changes(id);
         let _ = store.phase_failures(id, MOST_PHASE_FAILURES);
         let _ = store.notes_for_prompt(id);
-        let _ = store.made_files_of_root(id);
-        let _ = store.files_of_root(id);
+        // For what is told of protected files, and for what is kept of them.
+        for _ in 0..2 {
+            let _ = store.made_files_of_root(id);
+            let _ = store.files_of_root(id);
+        }
     }
 
     fn rules(&self, task: &Task, may_change: bool) -> Result<String, PromptError> {

@@ -108,10 +108,10 @@ pub(super) fn append(tx: &Connection, event: &mut RunEvent) -> Result<()> {
 /// Inserts an event unless the run has one of that number or a later one.
 fn insert_last(tx: &Connection, event: &RunEvent) -> Result<bool> {
     let sql = "INSERT INTO run_events (id, run_id, seq, at, type, json)
-         SELECT f.first + :seq, :run, :seq, :at, :kind, :json
+         SELECT f.first + :place, :run, :seq, :at, :kind, :json
          FROM (SELECT coalesce((SELECT number FROM runs WHERE id = :run), 0) * 4294967296 AS first) AS f
-         WHERE NOT EXISTS (SELECT 1 FROM run_events WHERE id >= f.first + :seq AND id < f.first + 4294967296)";
-    let seq = u32::try_from(event.seq).unwrap_or(u32::MAX);
-    let values = bind! { run: event.run_id, seq, at: event.at, kind: event.kind.name(), json: Json(event) };
+         WHERE NOT EXISTS (SELECT 1 FROM run_events WHERE id >= f.first + :place AND id < f.first + 4294967296)";
+    let place = u32::try_from(event.seq).unwrap_or(u32::MAX);
+    let values = bind! { run: event.run_id, place, seq: event.seq, at: event.at, kind: event.kind.name(), json: Json(event) };
     Ok(tx.changed(sql, values)? > 0)
 }

@@ -116,7 +116,7 @@ impl ServerAddress {
     }
 
     /// The number of the lock that all writes to the project take.
-    pub(super) fn lock(&self) -> i64 {
+    pub(in crate::store) fn lock(&self) -> i64 {
         let digest: [u8; 32] = Sha256::digest(format!("ralph {}", self.schema)).into();
         digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
     }

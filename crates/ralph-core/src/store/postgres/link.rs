@@ -21,6 +21,8 @@ use crate::store::{Result, StoreError};
 
 /// How long the server has to take note of the end of a connection.
 const GOODBYE: Duration = Duration::from_millis(500);
+/// A process that was stopped within a transaction keeps its locks no longer than this.
+const STOPPED_FOR: &str = "30s";
 /// A connection that was not used for so long may be lost without a sign.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -61,7 +63,8 @@ impl Link {
         let hint = Arc::new(Notify::new());
         let (client, driver) = address.connect(&runtime, &hint, within)?;
         let set = format!(
-            "SET search_path TO {}; SET client_min_messages TO warning; SET jit TO off",
+            "SET search_path TO {}; SET client_min_messages TO warning; SET jit TO off;
+             SET idle_in_transaction_session_timeout TO '{STOPPED_FOR}'",
             address.quoted_schema()
         );
         runtime.block_on(client.batch_execute(&set)).map_err(|error| fault::of(address, &error))?;

@@ -5,6 +5,7 @@
 //! server is mostly the number of times that it waits.
 
 mod address;
+mod ahead;
 mod dialect;
 mod fault;
 mod link;
@@ -25,6 +26,7 @@ use tokio_postgres::Statement;
 pub(super) use values::value;
 
 pub use address::ServerAddress;
+use ahead::{Ahead, Read};
 pub use fault::ServerFault;
 use link::{Answer, Item, Link};
 use values::Bound;
@@ -42,10 +44,6 @@ const LEFT_ALONE: Duration = Duration::from_secs(2);
 const IMPATIENT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How long the server waits for the next statement of a transaction that holds the project's lock: whoever sent it may be gone.
-const SILENT: Duration = Duration::from_secs(60);
-/// For how long an answer that was asked for in advance is taken for the present state.
-const AHEAD_FOR: Duration = Duration::from_millis(100);
 
 /// A connection that is opened again when it is lost.
 pub struct Session {
@@ -91,16 +89,6 @@ struct Begin {
     sql: String,
     patience: Patience,
     since: Instant,
-}
-
-/// Reads that were asked for in advance, several at once.
-#[derive(Default)]
-struct Ahead {
-    /// Reads are noted and not run.
-    is_recording: bool,
-    asked: Vec<(String, Vec<Value>)>,
-    answers: Vec<(String, Vec<Value>, Vec<Row>)>,
-    answered: Option<Instant>,
 }
 
 impl Session {
@@ -189,11 +177,11 @@ impl Session {
     }
 
     pub fn query(&self, sql: &str, values: &[(&str, &dyn ToSql)]) -> Result<Vec<Row>> {
-        if self.ahead.borrow().is_recording {
-            let translated = dialect::translate(sql);
-            let bound = translated.values.iter().map(|mark| bind(mark, values, sql).map(|bound| bound.0));
-            let bound = bound.collect::<Result<_>>()?;
-            self.ahead.borrow_mut().asked.push((sql.to_owned(), bound));
+        if self.ahead.borrow().is_recording() {
+            let marks = dialect::translate(sql).values;
+            let values = marks.iter().map(|mark| bind(mark, values, sql).map(|bound| bound.0));
+            let values = values.collect::<Result<_>>()?;
+            self.ahead.borrow_mut().record((sql.to_owned(), values));
             return Err(rusqlite::Error::QueryReturnedNoRows.into());
         }
         if let Some(rows) = self.take_ahead(sql, values)? {
@@ -345,50 +333,36 @@ impl Session {
     /// Asks at once for what the reads in `reads` are about to ask for: whoever runs the same reads next, and within a moment,
     /// gets those answers, unless this connection changed something in between. Each function's first read is asked for.
     pub fn read_ahead(&self, reads: impl FnOnce()) -> Result<()> {
-        self.forget_ahead();
-        self.ahead.borrow_mut().is_recording = true;
+        self.ahead.borrow_mut().start_recording();
         reads();
-        let asked = {
-            let mut ahead = self.ahead.borrow_mut();
-            ahead.is_recording = false;
-            std::mem::take(&mut ahead.asked)
-        };
+        let asked = self.ahead.borrow_mut().stop_recording();
         let statements: Vec<&str> = asked.iter().map(|(sql, _)| sql.as_str()).collect();
         self.prepare(&statements)?;
-        let item = |(sql, values): &(String, Vec<Value>)| {
+        let item = |(sql, values): &Read| {
             let prepared = self.prepared(sql)?;
             Ok(Item::Rows(prepared.statement.clone(), values.iter().cloned().map(Bound).collect()))
         };
         let items: Vec<Item> = asked.iter().map(item).collect::<Result<_>>()?;
-        let answers = self.flush(items)?;
-        let mut ahead = self.ahead.borrow_mut();
-        for ((sql, values), answer) in asked.into_iter().zip(answers) {
-            if let Answer::Rows(rows) = answer {
-                ahead.answers.push((sql, values, rows));
-            }
-        }
-        ahead.answered = Some(Instant::now());
+        let rows = self.flush(items)?.into_iter().map(|answer| match answer {
+            Answer::Rows(rows) => rows,
+            Answer::Text(_) | Answer::Changed(_) => Vec::new(),
+        });
+        self.ahead.borrow_mut().answer(asked.into_iter().zip(rows));
         Ok(())
     }
 
     fn take_ahead(&self, sql: &str, values: &[(&str, &dyn ToSql)]) -> Result<Option<Vec<Row>>> {
-        let mut ahead = self.ahead.borrow_mut();
-        if ahead.answers.is_empty() {
-            return Ok(None);
-        }
-        if ahead.answered.is_none_or(|at| at.elapsed() > AHEAD_FOR) {
-            ahead.answers.clear();
+        if self.ahead.borrow().is_empty() {
             return Ok(None);
         }
         let Some(prepared) = self.prepared.borrow().get(sql).map(Arc::clone) else { return Ok(None) };
-        let bound = prepared.values.iter().map(|mark| bind(mark, values, sql).map(|bound| bound.0));
-        let bound: Vec<Value> = bound.collect::<Result<_>>()?;
-        let found = ahead.answers.iter().position(|(one, with, _)| one == sql && *with == bound);
-        Ok(found.map(|at| ahead.answers.swap_remove(at).2))
+        let values = prepared.values.iter().map(|mark| bind(mark, values, sql).map(|bound| bound.0));
+        let values: Vec<Value> = values.collect::<Result<_>>()?;
+        Ok(self.ahead.borrow_mut().take(sql, &values))
     }
 
     fn forget_ahead(&self) {
-        self.ahead.borrow_mut().answers.clear();
+        self.ahead.borrow_mut().forget();
     }
 
     /// Runs one transaction that writes; it is run again where the connection was lost before it was stored.
@@ -488,10 +462,8 @@ impl Session {
         let slice = patience.tell_after.min(patience.give_up_after).max(Duration::from_millis(1));
         let sql = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO {commit};
-             SET LOCAL lock_timeout TO {}; SET LOCAL idle_in_transaction_session_timeout TO {};
-             SELECT {lock}({}); SELECT pg_current_xact_id()::text",
+             SET LOCAL lock_timeout TO {}; SELECT {lock}({}); SELECT pg_current_xact_id()::text",
             slice.as_millis(),
-            SILENT.as_millis(),
             self.address.lock(),
         );
         self.begin(sql, *patience, Some(rows));
@@ -499,7 +471,7 @@ impl Session {
 
     /// Begins a transaction that only reads, and always the same state.
     pub fn begin_snapshot(&self) -> Result<()> {
-        if self.ahead.borrow().is_recording {
+        if self.ahead.borrow().is_recording() {
             return Err(rusqlite::Error::QueryReturnedNoRows.into());
         }
         if self.link.borrow().is_lost() {
@@ -510,8 +482,11 @@ impl Session {
     }
 
     fn begin(&self, sql: String, patience: Patience, writes: Option<Writes>) {
-        self.forget_ahead();
         self.number.take();
+        match writes {
+            Some(_) => self.forget_ahead(),
+            None => self.ahead.borrow_mut().set_aside(),
+        }
         let begin = Begin { sql, patience, since: Instant::now() };
         let transaction = Transaction { begin: Some(begin), queue: Vec::new(), writes };
         *self.open.borrow_mut() = Some(transaction);
@@ -526,7 +501,7 @@ impl Session {
             self.commit()?;
             Ok(value)
         });
-        self.forget_ahead();
+        self.ahead.borrow_mut().bring_back();
         let is_begun = |open: Transaction| open.begin.is_none();
         if self.open.take().is_some_and(is_begun) {
             // A lost connection has rolled it back.

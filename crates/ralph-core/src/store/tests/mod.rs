@@ -202,6 +202,7 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
     let capture = Capture {
         attempt,
         report: None,
+        output: None,
         learnings: Vec::new(),
         lesson: None,
         metrics: TaskMetrics { total_attempts: claimed.attempts.counted + 1, ..TaskMetrics::default() },
@@ -216,7 +217,6 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
         },
         own_work: false,
         events: Vec::new(),
-        output: None,
     };
     Ended { capture, token: token.clone() }
 }
