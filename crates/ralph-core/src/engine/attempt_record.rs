@@ -9,7 +9,7 @@ use serde_json::to_string as to_json;
 
 use super::Prompt;
 use super::fix_tasks::{FixPolicy, PlanEffects};
-use super::kept_result::{FinishedAttempt, Keeper, whole_attempt};
+use super::kept_result::{FinishedAttempt, Keeper, RecordTo, whole_attempt};
 use super::next_model::failed_attempt;
 use super::plan_requests::tell_of_changes;
 use super::run::Run;
@@ -215,15 +215,15 @@ impl Run<'_> {
             let finished = Arc::clone(&finished);
             run.store.when_lost(Some(Box::new(move || keeper.keep(&finished))));
         }
-        let recorded = finished.record(
-            task,
-            run.store,
-            &FixPolicy::new(run.project, run.settings, &run.real_paths),
-            run.settings.breaker.threshold,
-            run.random,
-            &mut |kind| Some(run.events.event(kind)),
-            &|ended| EventKind::AttemptFinished(Box::new(AttemptFinished { iteration, ..ended })),
-        );
+        let to = RecordTo {
+            policy: &FixPolicy::new(run.project, run.settings, &run.real_paths),
+            store: run.store,
+            breaker_threshold: run.settings.breaker.threshold,
+            random: run.random,
+        };
+        let recorded = finished.record(task, to, &mut |kind| Some(run.events.event(kind)), &|ended| {
+            EventKind::AttemptFinished(Box::new(AttemptFinished { iteration, ..ended }))
+        });
         run.store.when_lost(None);
         if let Some(keeper) = keeper {
             match &recorded {

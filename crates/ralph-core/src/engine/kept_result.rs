@@ -38,6 +38,14 @@ pub(super) struct FinishedAttempt {
     pub lesson: Option<Lesson>,
 }
 
+/// Where a result is recorded, and by which rules.
+pub(super) struct RecordTo<'a> {
+    pub store: &'a mut Store,
+    pub policy: &'a FixPolicy<'a>,
+    pub breaker_threshold: u32,
+    pub random: Random<'a>,
+}
+
 /// An attempt with the fields that `ralph history --json` does not print.
 pub(super) fn whole_attempt<S: Serializer>(attempt: &Attempt, to: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
@@ -60,14 +68,12 @@ impl FinishedAttempt {
     pub(super) fn record(
         &self,
         task: &Task,
-        store: &mut Store,
-        policy: &FixPolicy<'_>,
-        breaker_threshold: u32,
-        random: Random<'_>,
+        to: RecordTo<'_>,
         event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
         finished: &dyn Fn(AttemptFinished) -> EventKind,
     ) -> Result<Capture, StoreError> {
         let Self { token, result, .. } = self;
+        let RecordTo { store, policy, breaker_threshold, random } = to;
         store.read_ahead(|store| {
             // For what was tried, and for a fix.
             let _ = store.fix_family(&task.id);

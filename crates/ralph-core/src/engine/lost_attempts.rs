@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::agent_session::signal_scope;
 use super::attempt_record::{AttemptResult, add_session, begun, output, status_of};
 use super::fix_tasks::FixPolicy;
-use super::kept_result::{FinishedAttempt, forget_kept};
+use super::kept_result::{FinishedAttempt, RecordTo, forget_kept};
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun, millis};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_holders, end_of_runs, holder_mark, read_log};
@@ -255,15 +255,13 @@ impl LostAttempts<'_> {
             status: ended.status,
             verified: ended.verified,
         };
-        let captured = kept.record(
-            task,
-            self.store,
-            &self.fix_policy,
-            self.breaker_threshold,
-            self.random,
-            event,
-            &lost,
-        )?;
+        let to = RecordTo {
+            store: self.store,
+            policy: &self.fix_policy,
+            breaker_threshold: self.breaker_threshold,
+            random: self.random,
+        };
+        let captured = kept.record(task, to, event, &lost)?;
         forget_kept(root, log);
         found.last_sign = found.last_sign.max(Some(captured.attempt.ended_at()));
         found.events.extend(captured.events);

@@ -151,6 +151,15 @@ impl StoreError {
         }
     }
 
+    /// Whether the connection to a server broke while it was used.
+    fn is_connection_lost(&self) -> bool {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Server { fault, .. } => *fault == ServerFault::Lost,
+            _ => false,
+        }
+    }
+
     /// Whether a row would contradict others: its key is taken, or what it points to is gone.
     fn is_conflict(&self) -> bool {
         match self {

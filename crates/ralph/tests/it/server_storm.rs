@@ -463,10 +463,10 @@ fn machines_share_outputs_limits_and_budgets() {
 
     // Two agents of one account, and one of another.
     for (project, account) in [(&here, "team-a"), (&there, "team-a")] {
-        project.configure(&format!("account = \"{account}\""));
+        project.set("agents.script", &format!("account = \"{account}\""));
     }
     let mut other = clone_of_team(&proxy.url());
-    other.configure("account = \"team-b\"");
+    other.set("agents.script", "account = \"team-b\"");
     here.add(&["Another", "--key", "k2"]);
     here.write(
         "agent.sh",

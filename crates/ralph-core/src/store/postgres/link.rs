@@ -159,8 +159,8 @@ async fn ask(client: &Client, item: &Item) -> std::result::Result<Answer, Error>
 
 /// Runs all futures side by side, each begun in turn.
 async fn all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut pending: Vec<(Pin<Box<F>>, Option<F::Output>)> =
-        futures.map(|future| (Box::pin(future), None)).collect();
+    type Pending<F> = (Pin<Box<F>>, Option<<F as Future>::Output>);
+    let mut pending: Vec<Pending<F>> = futures.map(|future| (Box::pin(future), None)).collect();
     poll_fn(|context| {
         let mut is_ready = true;
         for (future, output) in &mut pending {

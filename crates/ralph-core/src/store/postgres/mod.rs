@@ -95,8 +95,13 @@ impl Session {
     /// Opens a connection to the schema, which need not exist. `within` is how long the server has to answer, where that is
     /// less than usual.
     pub fn open(address: &ServerAddress, within: Option<Duration>) -> Result<Self> {
+        // One that breaks at once says nothing about the server.
+        let link = match Link::open(address, within) {
+            Err(StoreError::Server { fault: ServerFault::Lost, .. }) => Link::open(address, within)?,
+            link => link?,
+        };
         Ok(Self {
-            link: RefCell::new(Link::open(address, within)?),
+            link: RefCell::new(link),
             address: address.clone(),
             prepared: RefCell::default(),
             open: RefCell::default(),

@@ -36,6 +36,8 @@ const READ_ONLY_TIMEOUT: Duration = Duration::from_millis(500);
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(200);
 /// The longest pause between two attempts to take a lock.
 const LONGEST_NAP: Duration = Duration::from_millis(50);
+/// How often a read begins anew because its connection to a server broke; each time the server is sought first.
+const MOST_READS: u32 = 10;
 /// SQLite's shared memory grows by so much at once; with less room, nothing can be opened.
 const LEAST_ROOM: u64 = 64 * 1024;
 
@@ -334,13 +336,22 @@ impl Store {
     }
 
     /// Runs many small queries as one: they see the same state, and the file is locked once.
-    pub(super) fn read_once<T>(&self, queries: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    pub(super) fn read_once<T>(&self, mut queries: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
         self.read(|conn| {
             if conn.is_in_transaction() {
                 // Within [`Self::snapshot`].
                 return queries(conn);
             }
-            conn.snapshot(|| queries(conn), StoreError::from)
+            let mut read = || conn.snapshot(|| queries(conn), StoreError::from);
+            let mut result = read();
+            // What was read from a connection that broke is read again, all of it.
+            for _ in 0..MOST_READS {
+                match &result {
+                    Err(error) if error.is_connection_lost() => result = read(),
+                    _ => break,
+                }
+            }
+            result
         })
     }
 
