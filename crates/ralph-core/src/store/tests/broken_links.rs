@@ -165,7 +165,7 @@ fn a_transaction_whose_connection_breaks_is_stored_once_wherever_it_breaks() {
             let stored: String = f.store.one("SELECT title FROM tasks", []).unwrap();
             assert_eq!((runs, &stored), (expected, &title), "{words} {how:?} {is_sent_before}");
             // Others can write, too.
-            f.store.write(Durability::Process, |tx| tx.change("UPDATE tasks SET rank = rank", [])).unwrap();
+            f.store.write(Durability::Process, |tx| tx.change("UPDATE tasks SET title = title", [])).unwrap();
         }
     }
 }
@@ -244,7 +244,7 @@ fn a_row_that_another_transaction_keeps_is_waited_for_as_a_lock_is() {
     let patience = Patience { tell_after: Duration::from_millis(50), ..Patience::default() };
     let mut store = Store::open_server(&f.engine.0, patience).unwrap();
     let other = f.engine.open();
-    other.conn().execute_batch("BEGIN; UPDATE tasks SET rank = rank").unwrap();
+    other.conn().execute_batch("BEGIN; UPDATE tasks SET title = title").unwrap();
     let mut runs = 0;
     let written = store.write(Durability::Process, |tx| {
         runs += 1;
