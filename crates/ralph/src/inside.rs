@@ -1,10 +1,13 @@
 //! Commands that an agent or a gate calls. Inside an attempt only reading commands work: an agent
 //! reports through signals, which Ralph checks.
 
+use std::env;
+use std::ffi::OsString;
 use std::path::Path;
 
 use ralph_core::host::{ThisHost, ancestors, is_inside, sees_processes};
 use ralph_core::project::Project;
+use ralph_core::store::StorePlace;
 
 use crate::command_error::CommandError;
 use crate::commands::{Command, breaker, config, learnings, limits, store, task, trust, worktrees};
@@ -38,7 +41,7 @@ pub fn check(dir: Option<&Path>, command: &Command) -> Result<(), CommandError> 
 }
 
 /// Whether an ancestor of this process holds a claim in the project's database, or may hold one: an agent can hide `/proc`.
-/// What cannot be read here is told by the command itself.
+/// Where the database cannot be asked, the environment tells. What cannot be read here is told by the command itself.
 fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
     let Ok(here) = start_dir(dir) else { return false };
     let project = match command {
@@ -51,17 +54,34 @@ fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
     if trust::refusal(&project).is_some() {
         return false;
     }
-    let Ok(place) = store_place::of(&project) else { return false };
-    if place.file().is_some_and(|path| !path.is_file()) {
-        return false;
+    match store_place::of(&project).map_err(drop).and_then(|place| holds_claim(&project, &place)) {
+        Ok(true) => true,
+        // An agent may name a store in which nobody works: the project's own tells, too, if there is one.
+        Ok(false) if env::var_os(store_place::VARIABLE).is_some() => {
+            store_place::of_settings(&project).is_ok_and(|own| holds_claim(&project, &own) == Ok(true))
+        }
+        Ok(false) => false,
+        Err(()) => is_started_by_run(&project),
     }
-    let at_work = place.open_read_only().and_then(|store| store.at_work());
-    at_work.is_ok_and(|at_work| {
-        !at_work.claim_holders.is_empty()
-            && (!sees_processes()
-                || is_on_read_only_mount(&project.database())
-                || is_inside(ancestors(&ThisHost::new()), &at_work))
-    })
+}
+
+/// Whether a claim in this store is held above this process. An error where the store cannot tell.
+fn holds_claim(project: &Project, place: &StorePlace) -> Result<bool, ()> {
+    if place.file().is_some_and(|path| !path.is_file()) {
+        return Err(());
+    }
+    let at_work = place.open_read_only().and_then(|store| store.at_work()).map_err(drop)?;
+    Ok(!at_work.claim_holders.is_empty()
+        && (!sees_processes()
+            || is_on_read_only_mount(&project.database())
+            || is_inside(ancestors(&ThisHost::new()), &at_work)))
+}
+
+/// Whether the environment is that of what a run of this project starts.
+fn is_started_by_run(project: &Project) -> bool {
+    let is_this = |root: OsString| Path::new(&root).canonicalize().ok() == project.root().canonicalize().ok();
+    env::var_os("RALPH_RUN_ID").is_some_and(|run| !run.is_empty())
+        && env::var_os("RALPH_PROJECT").is_some_and(is_this)
 }
 
 /// In a sandbox of its own the ancestors of this process cannot be seen, but Ralph's own directory is mounted so that nobody
@@ -76,12 +96,14 @@ fn is_on_read_only_mount(database: &Path) -> bool {
 fn effect(command: &Command) -> Effect {
     use {config::Command as Config, learnings::Command as Learnings, task::Command as Task};
     match command {
-        // The last two are what runs start for themselves.
+        // Those before the last are what runs start for themselves.
         Command::Completions(_)
         | Command::Man(_)
         | Command::Fingerprint(_)
         | Command::DemoAgent(_)
-        | Command::Guard(_) => Effect::None,
+        | Command::Guard(_)
+        // It writes nothing wherever it is, and somebody waits for it at a prompt.
+        | Command::Complete(_) => Effect::None,
         Command::Status(_)
         | Command::Runs(_)
         | Command::Workers(_)
@@ -95,7 +117,6 @@ fn effect(command: &Command) -> Effect {
         | Command::Context(_)
         | Command::Export(_)
         | Command::Doctor(_)
-        | Command::Complete(_)
         | Command::Failures(_)
         | Command::Config(Config::Show { .. } | Config::Get { .. } | Config::Path(_))
         | Command::Breaker(breaker::Command::Show(_))

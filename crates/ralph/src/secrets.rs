@@ -62,6 +62,8 @@ fn secrets_in_url(name: &str, address: &str) -> Vec<String> {
     let login = authority.rsplit_once('@').map(|(login, _)| login);
     let password = login.and_then(|login| login.split_once(':')).map(|(_, password)| password);
     let mut found: Vec<String> = password.map(str::to_owned).into_iter().collect();
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    found.extend(query.split('&').filter_map(|pair| pair.strip_prefix("password=")).map(str::to_owned));
     if name.to_ascii_lowercase().contains("webhook") {
         found.extend(path.split(['/', '?', '&', '=', '#']).map(str::to_owned));
     }
@@ -140,6 +142,7 @@ mod tests {
             ("PUBLIC_KEY", "abc", vec![]),
             ("GITHUB_PAT", "abc", vec!["abc"]),
             ("DATABASE_URL", "postgres://app:pw@db:5432/x", vec!["pw"]),
+            ("DATABASE_URL", "postgres://app@db/x?sslmode=require&password=p@w", vec!["p@w"]),
             ("API_KEY_URL", "https://host.example/login", vec![]),
             ("SLACK_WEBHOOK", "https://h.example/a/b?c=d", vec!["", "a", "b", "c", "d"]),
             ("GCP_CREDENTIALS", json, vec!["line1\nline2"]),

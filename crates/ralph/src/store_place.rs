@@ -1,6 +1,7 @@
 //! Where a project's plan is: `RALPH_STORE`, else `[store] url`, else the file in `.ralph`.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::Path;
 
 use ralph_core::project::Project;
@@ -14,11 +15,22 @@ pub const VARIABLE: &str = "RALPH_STORE";
 
 /// The store of a project, as its settings name it.
 pub fn of(project: &Project) -> Result<StorePlace, CommandError> {
-    let url = env::var(VARIABLE).ok().filter(|url| !url.is_empty());
+    by(project, env::var(VARIABLE).ok())
+}
+
+/// The same, whatever `RALPH_STORE` says.
+pub fn of_settings(project: &Project) -> Result<StorePlace, CommandError> {
+    by(project, None)
+}
+
+fn by(project: &Project, url: Option<String>) -> Result<StorePlace, CommandError> {
+    let url = url.filter(|url| !url.is_empty());
     let settings = match Settings::load(&project.config(), env::vars_os()) {
         Ok(settings) => settings,
         // A mistake elsewhere in the settings must not make another plan than the team's.
-        Err(error) if url.is_some() || names_store(&project.config()) => return Err(error),
+        Err(error) if url.is_some() || may_name_store(&project.config(), env::vars_os()) => {
+            return Err(error);
+        }
         Err(_) => return Ok(StorePlace::File(project.database())),
     };
     let url = url.or_else(|| settings.store.url.as_ref().map(|url| url.0.clone()));
@@ -28,8 +40,10 @@ pub fn of(project: &Project) -> Result<StorePlace, CommandError> {
     }
 }
 
-fn names_store(config: &Path) -> bool {
-    Settings::read(config).is_ok_and(|text| text.contains("store"))
+/// Whether the settings name a store, or may do so: those that cannot be read.
+fn may_name_store(config: &Path, mut environment: impl Iterator<Item = (OsString, OsString)>) -> bool {
+    Settings::read(config).map_or(true, |text| text.contains("store"))
+        || environment.any(|(name, _)| name.to_string_lossy().starts_with("RALPH_SET_STORE_"))
 }
 
 /// A store by its URL, or a file by its path.
@@ -62,14 +76,18 @@ fn server(project: &Project, settings: &Settings, url: &str) -> Result<StorePlac
     };
     let host = ThisHost::new().owner().host;
     let address = ServerAddress::parse(url, &schema)?.in_clone(&host, project.root());
-    crate::secrets::remember_environment([("RALPH_STORE".into(), url.into())].into_iter());
-    Ok(StorePlace::Server(Box::new(match password(&address) {
-        Some(password) if !address.has_password() => {
-            ralph_core::text::remember_secrets([password.clone()]);
-            address.with_password(&password)
-        }
-        _ => address,
-    })))
+    crate::secrets::remember_environment([(VARIABLE.into(), url.into())].into_iter());
+    let address = match address.password() {
+        Some(_) => address,
+        None => match password(&address) {
+            Some(password) => address.with_password(&password),
+            None => address,
+        },
+    };
+    // Also as the server gets it, without the percent signs of the URL.
+    let password = address.password().map(|password| String::from_utf8_lossy(password).into_owned());
+    ralph_core::text::remember_secrets(password);
+    Ok(StorePlace::Server(Box::new(address)))
 }
 
 /// By the root commit, so that every clone finds the same.
@@ -124,6 +142,21 @@ fn entry(line: &str, wanted: &[String; 4]) -> Option<String> {
 #[cfg(all(test, feature = "postgres"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_that_may_name_a_store_lead_to_no_other_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join(".ralph.toml");
+        let set = |name: &str| [(OsString::from(name), OsString::from("x"))].into_iter();
+        assert!(!may_name_store(&config, set("RALPH_SET_RUN_LIMIT")));
+        assert!(may_name_store(&config, set("RALPH_SET_STORE_URL")));
+        for (text, expected) in [("[run]\nlimit = []\n", false), ("[store]\nurl = []\n", true)] {
+            std::fs::write(&config, text).unwrap();
+            assert_eq!(may_name_store(&config, set("PATH")), expected, "{text}");
+        }
+        // What cannot be read.
+        assert!(may_name_store(dir.path(), set("PATH")));
+    }
 
     #[test]
     fn a_line_of_a_password_file_is_for_one_server() {

@@ -4,6 +4,8 @@ use super::commits::refused;
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun};
 use super::work_tree::{WorkTree, some_of};
+use std::time::SystemTime;
+
 use crate::evidence::CommitFailure;
 use crate::git::{Git, Unfinished};
 
@@ -161,7 +163,8 @@ impl WorkTree {
         let store = &*run.store;
         // Work trees of one repository share its references: those of other projects are theirs.
         let is_ours = |name: &str| store.task(task_of(name)).is_ok();
-        let message = match git.tidy(run.clock.now(), &is_ours) {
+        // As the file system tells the time, not as a team's database does.
+        let message = match git.tidy(SystemTime::now().into(), &is_ours) {
             Ok(states) if states.is_empty() => return Ok(()),
             Ok(states) => format!(
                 "Ralph saved the working tree before interrupted attempts: {}; `git show NAME:FILE` prints a file, `git \

@@ -243,7 +243,7 @@ impl WorkTree {
             git.note(PREPARED)?;
         }
         git.watch_programs()?;
-        git.remove_scratch(run.clock.now());
+        git.remove_scratch();
         self.git = Some(git);
         Ok(tip)
     }

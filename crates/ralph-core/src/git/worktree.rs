@@ -2,7 +2,7 @@
 //! is saved first. Nothing here is called on a tree of a person's.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::call::{Output, zero_separated};
 use super::paths::on_disk;
@@ -10,7 +10,6 @@ use super::repository::Repository;
 use super::saved::clean_message;
 use super::{Git, GitError};
 use crate::files::{Limit, Links, Lock, open, read, read_text, unguessable};
-use crate::model::Timestamp;
 
 /// A file in git's directory of a working tree that says that the tree is Ralph's, and which project it is for.
 const MARK: &str = "ralph-worktree";
@@ -236,8 +235,9 @@ impl Git {
     }
 
     /// Removes temporary files that killed workers left in a tree of Ralph's own.
-    pub fn remove_scratch(&self, now: Timestamp) {
-        self.repository.remove_dead_scratch(now);
+    pub fn remove_scratch(&self) {
+        // As the file system tells the time, not as a team's database does.
+        self.repository.remove_dead_scratch(SystemTime::now().into());
     }
 
     /// Takes HEAD off whatever branch an agent went to, which others may move. HEAD stays at the commit that it was at here.

@@ -105,20 +105,27 @@ fn copy_table(from: &Connection, to: &Connection, table: &str) -> Result<u64> {
     let columns = columns(to, table)?;
     let names: Vec<String> = columns.iter().map(|name| format!("\"{name}\"")).collect();
     let names = names.join(", ");
-    let is_ordered = matches!(table, "runs" | "iteration_outcomes" | "learnings" | "failure_reports");
-    // In the order in which they came, which queries ask for where times are the same.
-    let order = if is_ordered { "rowid" } else { "1, 2" };
-    let order = if columns.len() == 1 { "1" } else { order };
-    let read = format!("SELECT {names} FROM {table} ORDER BY {order} LIMIT ?1 OFFSET ?2");
-    let marks = vec!["?"; columns.len()].join(", ");
-    let write = format!("INSERT INTO {table} ({names}) VALUES ({marks})");
+    let keys = keys(from, table)?;
+    let order = keys.join(", ");
+    let marks = |count: usize| vec!["?"; count].join(", ");
+    let read = |after: &str| {
+        format!("SELECT {names}, {order} FROM {table} {after} ORDER BY {order} LIMIT {AT_ONCE}")
+    };
+    let (first, next) = (read(""), read(&format!("WHERE ({order}) > ({})", marks(keys.len()))));
+    let write = format!("INSERT INTO {table} ({names}) VALUES ({})", marks(columns.len()));
     let local = LOCAL.iter().find(|(name, _)| *name == table);
     let local = local.and_then(|(_, local)| columns.iter().position(|column| column == local));
     let mut rows = 0;
+    let mut last: Option<Vec<Cell>> = None;
     loop {
-        let batch: Vec<Cells> = from.all(&read, [AT_ONCE as i64, rows])?;
+        let batch: Result<Vec<Cells>> = match &last {
+            None => from.all(&first, []),
+            Some(last) => from.all(&next, dynamic(last).as_slice()),
+        };
+        let batch = batch.map_err(StoreError::of_source)?;
         let read_rows = batch.len();
         for Cells(mut cells) in batch {
+            last = Some(cells.split_off(columns.len()));
             if let Some(cell) = local.and_then(|place| cells.get_mut(place))
                 && let Value::Text(stored) = &cell.0
             {
@@ -126,16 +133,32 @@ fn copy_table(from: &Connection, to: &Connection, table: &str) -> Result<u64> {
                 let Some(text) = from.known_here(stored) else { continue };
                 cell.0 = Value::Text(to.local(text).into_owned());
             }
-            let values: Vec<&dyn ToSql> = cells.iter().map(|cell| cell as &dyn ToSql).collect();
-            to.change(&write, values.as_slice())?;
+            to.change(&write, dynamic(&cells).as_slice())?;
         }
-        rows += read_rows as i64;
+        rows += read_rows as u64;
         if read_rows < AT_ONCE {
             break;
         }
     }
     number_on(to, table, &columns)?;
-    Ok(rows.unsigned_abs())
+    Ok(rows)
+}
+
+fn dynamic(cells: &[Cell]) -> Vec<&dyn ToSql> {
+    cells.iter().map(|cell| cell as &dyn ToSql).collect()
+}
+
+/// What tells the rows of a table from each other, and in which order they are copied: that in which they came, where queries
+/// ask for it because times are the same.
+fn keys(conn: &Connection, table: &str) -> Result<Vec<String>> {
+    if matches!(table, "runs" | "iteration_outcomes" | "learnings" | "failure_reports") {
+        return Ok(vec!["rowid".to_owned()]);
+    }
+    let of_file = "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk";
+    let of_server =
+        "SELECT attname::text FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY(indkey)
+         WHERE indrelid = to_regclass(?1) AND indisprimary ORDER BY attnum";
+    conn.all(conn.either(of_file, of_server), [table])
 }
 
 /// New rows get numbers after those that were copied.

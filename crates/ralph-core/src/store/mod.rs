@@ -142,6 +142,17 @@ impl StoreError {
         }
     }
 
+    /// The connection of the store that is copied is not that of the transaction which writes: it is not to be run again.
+    fn of_source(self) -> Self {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Server { server, fault: ServerFault::Lost, why } => {
+                Self::Server { server, fault: ServerFault::Unreachable, why }
+            }
+            other => other,
+        }
+    }
+
     /// Whether the connection to a server broke while it was used.
     fn is_connection_lost(&self) -> bool {
         match self {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[cfg(feature = "postgres")]
 use super::ServerAddress;
@@ -42,7 +43,16 @@ impl StorePlace {
         match self {
             Self::File(path) => Store::open_read_only(path),
             #[cfg(feature = "postgres")]
-            Self::Server(address) => Store::open_server(address, Patience::default()),
+            Self::Server(address) => Store::open_server_to_read(address, None),
+        }
+    }
+
+    /// The same for what is not worth a wait: a server that does not answer within that time is left alone.
+    pub fn open_read_only_within(&self, within: Duration) -> Result<Store> {
+        match self {
+            Self::File(path) => Store::open_read_only(path),
+            #[cfg(feature = "postgres")]
+            Self::Server(address) => Store::open_server_to_read(address, Some(within)),
         }
     }
 
@@ -72,25 +82,25 @@ pub fn is_server(url: &str) -> bool {
 
 /// A URL with `***` in the place of a password, also of one that cannot be read.
 pub fn without_password(url: &str) -> String {
-    let start = url.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = url.split_at(start);
-    // A password may hold a slash or an `@` that was not escaped.
-    let shown = match rest.rfind('@') {
+    // That in the query first: it may hold an `@`.
+    let shown = match url.find("password=") {
         Some(at) => {
-            let (who, place) = rest.split_at(at);
-            match who.split_once(':') {
-                Some((user, _)) => format!("{scheme}{user}:***{place}"),
-                None => format!("{scheme}{who}{place}"),
-            }
-        }
-        None => url.to_owned(),
-    };
-    match shown.find("password=") {
-        Some(at) => {
-            let (before, from) = shown.split_at(at + "password=".len());
+            let (before, from) = url.split_at(at + "password=".len());
             let end = from.find('&').unwrap_or(from.len());
             format!("{before}***{}", &from[end..])
         }
+        None => url.to_owned(),
+    };
+    let start = shown.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = shown.split_at(start);
+    // A password may hold a slash, a question mark or an `@` that was not escaped; the query may hold one, too.
+    let query = rest.find('?').unwrap_or(rest.len());
+    let end = rest[..query].rfind('@').or_else(|| rest.rfind('@'));
+    match end.map(|at| rest.split_at(at)) {
+        Some((who, place)) => match who.split_once(':') {
+            Some((user, _)) => format!("{scheme}{user}:***{place}"),
+            None => shown,
+        },
         None => shown,
     }
 }

@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
@@ -32,6 +33,8 @@ const FILES: &str = "\0files";
 const DIRS: &str = "\0dirs";
 /// Names asked for at once; more would help nobody.
 const MOST_NAMES: usize = 200;
+/// A server that takes longer to answer is not asked: somebody waits at a prompt.
+const ANSWER_WITHIN: Duration = Duration::from_millis(300);
 const COMMAND_CHARS: usize = 40;
 const ABOUT_CHARS: usize = 80;
 
@@ -272,7 +275,7 @@ impl Project {
 
     fn stored(&self, ask: impl FnOnce(&Store) -> Result<Vec<Named>>) -> Vec<CompletionCandidate> {
         let place = self.root.as_ref().and_then(|root| store_place::of(root).ok());
-        let store = place.and_then(|place| place.open_read_only().ok());
+        let store = place.and_then(|place| place.open_read_only_within(ANSWER_WITHIN).ok());
         let named = store.and_then(|store| ask(&store).ok()).unwrap_or_default();
         named.into_iter().map(|named| candidate(named.name, named.about)).collect()
     }

@@ -64,6 +64,22 @@ fn commands_that_change_something_are_refused_inside_an_attempt() {
 }
 
 #[test]
+fn another_store_in_the_environment_does_not_lead_out_of_the_attempt() {
+    let stores = ["x://y", "postgres://u@127.0.0.1:1/d", "none.db", "own.db"];
+    let calls: String = stores
+        .iter()
+        .map(|store| {
+            format!("RALPH_STORE={store} {RALPH} config set run.limit 3 2>err; echo \"$? $(grep -c 'inside an attempt' err)\" >> codes\n")
+        })
+        .collect();
+    let project = project(&format!("{calls}{DONE}"));
+    // A plan in which nobody works.
+    assert!(project.command(&["task", "add", "X"]).env("RALPH_STORE", "own.db").status().unwrap().success());
+    project.ralph(&["run", "--once"]).expect_code(4);
+    assert_eq!(project.read("codes"), "2 1\n".repeat(stores.len()));
+}
+
+#[test]
 fn no_way_of_starting_a_command_leads_out_of_the_attempt() {
     // Without environment, in a session of its own, orphaned twice over.
     let script = format!(

@@ -53,6 +53,12 @@ impl ServerAddress {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(ANSWER_WITHIN);
         }
+        // By its address alone: that is also whom its certificate is for.
+        if config.get_hosts().is_empty() {
+            for address in config.get_hostaddrs().to_vec() {
+                config.host(address.to_string());
+            }
+        }
         // A server that vanished without a word is noticed while something is asked of it, and while nothing is.
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(UNHEARD);
@@ -77,8 +83,14 @@ impl ServerAddress {
         &self.clone
     }
 
-    pub fn has_password(&self) -> bool {
-        self.config.get_password().is_some()
+    pub fn password(&self) -> Option<&[u8]> {
+        self.config.get_password()
+    }
+
+    /// Whether what is sent stays on this machine. An address wins over the host beside it.
+    fn is_local(&self) -> bool {
+        self.config.get_hostaddrs().is_empty()
+            && self.config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)))
     }
 
     /// Sets the password, which the URL need not have.
@@ -104,7 +116,7 @@ impl ServerAddress {
     }
 
     /// The number of the lock that all writes to the project take.
-    pub(super) fn lock(&self) -> i64 {
+    pub(in crate::store) fn lock(&self) -> i64 {
         let digest: [u8; 32] = Sha256::digest(format!("ralph {}", self.schema)).into();
         digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
     }
@@ -122,13 +134,17 @@ impl ServerAddress {
         }
         let mut plain = config.clone();
         let plain = plain.ssl_mode(SslMode::Disable);
-        let is_local = self.config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
-        if mode == SslMode::Disable || is_local {
+        if mode == SslMode::Disable || self.is_local() {
             return self.connect_with(plain, NoTls, runtime, hint);
         }
-        let tls = Tls::new().map_err(|error| self.failed(ServerFault::Other, error.to_string()))?;
+        // `prefer` asks for no proof of who answers.
+        let tls = match mode {
+            SslMode::Prefer => Tls::with_anyone(),
+            _ => Tls::with_trusted(),
+        };
+        let tls = tls.map_err(|error| self.failed(ServerFault::Other, error.to_string()))?;
         match self.connect_with(&config, tls, runtime, hint) {
-            // `prefer` asks for no proof of who answers, so a certificate that proves nothing is no obstacle.
+            // The two have no encryption in common.
             Err(StoreError::Server { fault: ServerFault::Certificate, .. }) if mode == SslMode::Prefer => {
                 self.connect_with(plain, NoTls, runtime, hint)
             }
@@ -188,19 +204,45 @@ mod tests {
 
     #[test]
     fn no_password_is_shown() {
-        for (url, shown) in [
-            ("postgres://u:secret@h/d", "postgres://u:***@h/d"),
-            ("postgres://u:se/cr@et@h/d", "postgres://u:***@h/d"),
+        for (url, shown, can_be_read) in [
+            ("postgres://u:secret@h/d", "postgres://u:***@h/d", true),
+            ("postgres://u:secret/cr@et@h/d", "postgres://u:***@h/d", true),
+            ("postgres://u:secret?cr@h/d", "postgres://u:***@h/d", true),
             (
                 "postgres://u@h/d?password=secret&sslmode=require",
                 "postgres://u@h/d?password=***&sslmode=require",
+                true,
             ),
-            ("postgres://u@h/d", "postgres://u@h/d"),
+            ("postgres://u@h:1/d?password=secret@x", "postgres://u@h:1/d?password=***", true),
+            ("postgres://u:secret@h/d?password=secret", "postgres://u:***@h/d?password=***", true),
+            ("postgres://u@h:1/d?application_name=a@b", "postgres://u@h:1/d?application_name=a@b", true),
+            ("postgres://u@h/d", "postgres://u@h/d", true),
+            ("postgres://u:secret@h:x/d", "postgres://u:***@h:x/d", false),
         ] {
             assert_eq!(without_password(url), shown);
-            if let Ok(address) = ServerAddress::parse(url, "s") {
-                assert!(!format!("{address} {address:?}").contains("secret"), "{address}");
-            }
+            let read = ServerAddress::parse(url, "s");
+            assert_eq!(read.is_ok(), can_be_read, "{url}");
+            let said = match read {
+                Ok(address) => format!("{address} {address:?}"),
+                Err(error) => format!("{error} {error:?}"),
+            };
+            assert!(!said.contains("secret"), "{said}");
         }
+    }
+
+    #[test]
+    fn only_a_socket_is_spoken_to_in_clear_and_an_address_counts_as_a_host() {
+        for (url, is_local) in [
+            ("postgres:///d?host=/run/postgresql", true),
+            ("postgres://%2Frun%2Fpostgresql/d", true),
+            ("postgres://h/d", false),
+            ("postgres:///d?hostaddr=10.0.0.5&sslmode=require", false),
+            ("postgres:///d?host=/run/postgresql&hostaddr=10.0.0.5", false),
+        ] {
+            let address = ServerAddress::parse(url, "s").unwrap();
+            assert_eq!(address.is_local(), is_local, "{url}");
+        }
+        let by_address = ServerAddress::parse("postgres:///d?hostaddr=10.0.0.5", "s").unwrap();
+        assert_eq!(by_address.to_string(), "postgres://10.0.0.5/d (schema s)");
     }
 }

@@ -1,6 +1,7 @@
 //! Bringing a schema to the present version, all steps in one transaction.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{ServerAddress, ServerFault, Session};
 use crate::clock;
@@ -21,7 +22,27 @@ const STEPS: [(u32, &str); 4] = [
 impl Store {
     /// Opens a project on a server, whose schema must be of the present version.
     pub fn open_server(address: &ServerAddress, patience: Patience) -> Result<Self> {
-        let session = Session::open(address)?;
+        let mut store = Self::connect_server(address, patience, None)?;
+        if store.read(learning_index::is_behind)? {
+            store.write(Durability::Process, learning_index::sync)?;
+        }
+        Ok(store)
+    }
+
+    /// The same without writing anything. Within that time it is opened or given up; without one it is sought as usual.
+    pub(in crate::store) fn open_server_to_read(
+        address: &ServerAddress,
+        within: Option<Duration>,
+    ) -> Result<Self> {
+        let patience = match within {
+            Some(_) => Patience { give_up_after: Duration::ZERO, ..Patience::default() },
+            None => Patience::default(),
+        };
+        Self::connect_server(address, patience, within)
+    }
+
+    fn connect_server(address: &ServerAddress, patience: Patience, within: Option<Duration>) -> Result<Self> {
+        let session = Session::open(address, within)?;
         session.set_patience(patience);
         let conn = Connection::Postgres(Box::new(session));
         let refused =
@@ -36,16 +57,12 @@ impl Store {
             Some(version) => refuse_newer(address, version)?,
         }
         follow_clock(&conn)?;
-        let mut store = Self::over(conn, &PathBuf::from(address.to_string()), patience);
-        if store.read(learning_index::is_behind)? {
-            store.write(Durability::Process, learning_index::sync)?;
-        }
-        Ok(store)
+        Ok(Self::over(conn, &PathBuf::from(address.to_string()), patience))
     }
 
     /// Makes the schema of a project, or brings it to the present version. Returns the version that it had.
     pub fn migrate_server(address: &ServerAddress) -> Result<Option<u32>> {
-        let session = Session::open(address)?;
+        let session = Session::open(address, None)?;
         session.begin_write(super::Writes::Plan, Durability::Power, &Patience::default());
         let conn = Connection::Postgres(Box::new(session));
         conn.write(|tx| {

@@ -42,6 +42,7 @@ const MOST_PREPARED: usize = 500;
 const LEFT_ALONE: Duration = Duration::from_secs(2);
 /// A shorter patience than this is for what is not worth a wait.
 const IMPATIENT: Duration = Duration::from_secs(1);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A connection that is opened again when it is lost.
@@ -50,6 +51,8 @@ pub struct Session {
     address: ServerAddress,
     prepared: RefCell<HashMap<String, Arc<Prepared>>>,
     open: RefCell<Option<Transaction>>,
+    /// The number of the transaction that was begun last, once the server gave it one.
+    number: RefCell<Option<String>>,
     ahead: RefCell<Ahead>,
     /// How long a lost connection is sought again, and who is told.
     patience: Cell<Patience>,
@@ -77,8 +80,6 @@ struct Prepared {
 struct Transaction {
     /// How it begins, until that is sent.
     begin: Option<Begin>,
-    /// Its number, once the server gave it one.
-    id: Option<String>,
     /// What is sent with the next statement that is waited for.
     queue: Vec<Item>,
     writes: Option<Writes>,
@@ -91,11 +92,12 @@ struct Begin {
 }
 
 impl Session {
-    /// Opens a connection to the schema, which need not exist.
-    pub fn open(address: &ServerAddress) -> Result<Self> {
+    /// Opens a connection to the schema, which need not exist. `within` is how long the server has to answer, where that is
+    /// less than usual.
+    pub fn open(address: &ServerAddress, within: Option<Duration>) -> Result<Self> {
         // One that breaks at once says nothing about the server.
-        let link = match Link::open(address, None) {
-            Err(StoreError::Server { fault: ServerFault::Lost, .. }) => Link::open(address, None)?,
+        let link = match Link::open(address, within) {
+            Err(StoreError::Server { fault: ServerFault::Lost, .. }) => Link::open(address, within)?,
             link => link?,
         };
         Ok(Self {
@@ -103,6 +105,7 @@ impl Session {
             address: address.clone(),
             prepared: RefCell::default(),
             open: RefCell::default(),
+            number: RefCell::default(),
             ahead: RefCell::default(),
             patience: Cell::new(Patience::default()),
             is_given_up: Cell::new(false),
@@ -268,11 +271,7 @@ impl Session {
             let mut answers = self.send(&items).into_iter();
             if let Some(begin) = &begin {
                 match answers.next() {
-                    Some(Ok(Answer::Text(id))) => {
-                        if let Some(open) = self.open.borrow_mut().as_mut() {
-                            open.id = id;
-                        }
-                    }
+                    Some(Ok(Answer::Text(number))) => *self.number.borrow_mut() = number,
                     Some(Err(error)) => match self.fault(&error) {
                         error @ StoreError::Server { fault: ServerFault::Locked, .. } => {
                             self.now(&Item::Batch("ROLLBACK".to_owned()))?;
@@ -380,26 +379,42 @@ impl Session {
         mut change: impl FnMut() -> Result<T>,
     ) -> Result<T> {
         let since = Instant::now();
+        let mut told = false;
+        let mut pause = Duration::ZERO;
         loop {
             self.begin_write(rows, durability, patience);
             let changed = change();
-            let id = self.open.borrow().as_ref().and_then(|open| open.id.clone());
-            let is_done = changed.is_ok();
             let mut value = None;
-            match self.transact(|| changed.map(|changed| value = Some(changed))) {
-                Ok(()) => {}
-                Err(StoreError::Server { fault: ServerFault::Lost, server, why }) => {
-                    if since.elapsed() >= patience.give_up_after {
-                        return Err(StoreError::Server { fault: ServerFault::Lost, server, why });
+            let error = match self.transact(|| changed.map(|changed| value = Some(changed))) {
+                Ok(()) => None,
+                Err(error) => Some(error),
+            };
+            let number = self.number.take();
+            if let Some(error) = error {
+                let cause = match &error {
+                    StoreError::Server { fault: ServerFault::Lost, .. } => WaitCause::Connection,
+                    // With a number it has the project's lock: it waited for somebody's row, or two waited for each other.
+                    StoreError::Server { fault: ServerFault::Locked, .. } if number.is_some() => {
+                        WaitCause::Lock
                     }
-                    self.reconnect(patience, since)?;
-                    // Nobody answered the commit; the server knows what became of it. Without a number none was sent.
-                    let asked = id.filter(|_| is_done);
-                    if !asked.map(|id| self.was_committed(&id)).transpose()?.unwrap_or(false) {
-                        continue;
-                    }
+                    _ => return Err(error),
+                };
+                if !patience.goes_on(cause, since, &mut told) {
+                    return Err(error);
                 }
-                Err(error) => return Err(error),
+                if cause == WaitCause::Lock {
+                    continue;
+                }
+                std::thread::sleep(pause);
+                pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                self.reconnect(patience, since)?;
+                if !number
+                    .map(|number| self.was_stored(&number, patience, since))
+                    .transpose()?
+                    .unwrap_or(false)
+                {
+                    continue;
+                }
             }
             if let Some(value) = value {
                 return Ok(value);
@@ -407,19 +422,35 @@ impl Session {
         }
     }
 
-    fn was_committed(&self, transaction: &str) -> Result<bool> {
+    /// Whether a transaction was stored whose connection was lost. The server may not know of the loss and still wait for the
+    /// rest of it, with the project's lock: then it ends it.
+    fn was_stored(&self, number: &str, patience: &Patience, since: Instant) -> Result<bool> {
+        let sql = "SELECT pg_xact_status(CAST(CAST(?1 AS TEXT) AS xid8)),
+             (SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+              WHERE backend_xid = CAST(CAST(CAST(?1 AS TEXT) AS xid8) AS xid))";
+        let mut told = false;
         loop {
-            let sql = "SELECT pg_xact_status(CAST(CAST(?1 AS TEXT) AS xid8))";
-            let rows = match self.query(sql, &[("", &transaction)]) {
+            let rows = match self.query(sql, &[("", &number)]) {
                 // A server that crashed may have forgotten the number.
                 Err(StoreError::Server { fault: ServerFault::Other, .. }) => return Ok(false),
                 rows => rows?,
             };
             match rows.first().and_then(|row| row.try_get::<_, Option<String>>(0).ok().flatten()).as_deref() {
-                Some("in progress") => std::thread::sleep(Duration::from_millis(20)),
+                Some("in progress") if patience.goes_on(WaitCause::Connection, since, &mut told) => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Some("in progress") => {
+                    let why =
+                        "the connection is lost, and the server does not say whether it stored what was sent";
+                    return Err(self.lost(why));
+                }
                 status => return Ok(status == Some("committed")),
             }
         }
+    }
+
+    fn lost(&self, why: &str) -> StoreError {
+        StoreError::Server { server: self.address.to_string(), fault: ServerFault::Lost, why: why.to_owned() }
     }
 
     /// Begins a transaction that writes, as soon as it has a statement and its lock is free: one for all that may change any
@@ -435,8 +466,8 @@ impl Session {
         };
         let slice = patience.tell_after.min(patience.give_up_after).max(Duration::from_millis(1));
         let sql = format!(
-            "BEGIN; SET LOCAL synchronous_commit TO {commit}; SET LOCAL lock_timeout TO {};
-             SELECT {lock}({}); SELECT pg_current_xact_id()::text",
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO {commit};
+             SET LOCAL lock_timeout TO {}; SELECT {lock}({}); SELECT pg_current_xact_id()::text",
             slice.as_millis(),
             self.address.lock(),
         );
@@ -456,12 +487,13 @@ impl Session {
     }
 
     fn begin(&self, sql: String, patience: Patience, writes: Option<Writes>) {
+        self.number.take();
         match writes {
             Some(_) => self.forget_ahead(),
             None => self.ahead.borrow_mut().set_aside(),
         }
         let begin = Begin { sql, patience, since: Instant::now() };
-        let transaction = Transaction { begin: Some(begin), id: None, queue: Vec::new(), writes };
+        let transaction = Transaction { begin: Some(begin), queue: Vec::new(), writes };
         *self.open.borrow_mut() = Some(transaction);
     }
 
@@ -486,8 +518,8 @@ impl Session {
     /// Commits; a transaction that had no statement was never begun. The commit is sent alone where the transaction's number
     /// is not known yet, by which one can ask what became of it.
     fn commit(&self) -> Result<()> {
-        let (is_empty, has_id, writes) = match self.open.borrow().as_ref() {
-            Some(open) => (open.begin.is_some() && open.queue.is_empty(), open.id.is_some(), open.writes),
+        let (is_empty, writes) = match self.open.borrow().as_ref() {
+            Some(open) => (open.begin.is_some() && open.queue.is_empty(), open.writes),
             None => return Ok(()),
         };
         if is_empty {
@@ -499,7 +531,7 @@ impl Session {
             self.link.borrow().send_without_waiting("COMMIT");
             return Ok(());
         };
-        if !has_id {
+        if self.number.borrow().is_none() {
             self.flush(Vec::new())?;
         }
         let end = match writes {
@@ -519,14 +551,9 @@ impl Session {
         let is_impatient = self.is_given_up.get() || patience.give_up_after < IMPATIENT;
         let is_left_alone = self.sought.get().is_some_and(|at| at.elapsed() < LEFT_ALONE);
         if is_impatient && is_left_alone {
-            let why = "the connection is lost".to_owned();
-            return Err(StoreError::Server {
-                server: self.address.to_string(),
-                fault: ServerFault::Lost,
-                why,
-            });
+            return Err(self.lost("the connection is lost"));
         }
-        let mut pause = Duration::from_millis(50);
+        let mut pause = FIRST_PAUSE;
         let mut told = false;
         loop {
             let error = match Link::open(&self.address, is_impatient.then_some(IMPATIENT)) {

@@ -94,6 +94,15 @@ impl Default for Patience {
 }
 
 impl Patience {
+    /// Whether a wait for something that began then goes on; tells whoever wants to know. `told` is about this wait.
+    #[cfg(feature = "postgres")]
+    pub(super) fn goes_on(&self, cause: WaitCause, since: Instant, told: &mut bool) -> bool {
+        let waited = since.elapsed();
+        let is_due = waited >= self.tell_after;
+        let is_first = is_due && !std::mem::replace(told, true);
+        waited < self.give_up_after && (self.on_wait)(LockWait { cause, waited, is_first })
+    }
+
     /// SQLite calls this as long as a lock is taken, with the number of calls so far; `true` means: try again.
     fn handler(self) -> impl FnMut(i32) -> bool + Send + 'static {
         let (mut since, mut told) = (Instant::now(), false);

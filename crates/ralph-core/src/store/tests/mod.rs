@@ -1,5 +1,7 @@
 //! The store's contract, on a real file; `on_postgres` runs the same tests on a real server.
 
+#[cfg(feature = "postgres")]
+mod broken_links;
 mod capture;
 mod claims;
 mod completion;

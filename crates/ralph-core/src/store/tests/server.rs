@@ -288,6 +288,20 @@ fn schemas_of_other_versions_and_read_only_databases_are_refused() {
     assert_eq!(fault(&refused), ServerFault::ReadOnly);
 }
 
+#[test]
+fn what_is_opened_to_read_is_not_written_and_waits_for_nobody() {
+    let f = Fixture::new();
+    elsewhere(&f, "INSERT INTO learning_changes VALUES ('l-1')");
+    let behind = || f.store.one::<i64>("SELECT count(*) FROM learning_changes", []).unwrap();
+    let other = f.engine.open();
+    assert_eq!(behind(), 0, "opening brings the index up to date");
+    elsewhere(&f, "INSERT INTO learning_changes VALUES ('l-1')");
+    let lock = format!("BEGIN; SELECT pg_advisory_xact_lock({})", f.engine.0.lock());
+    other.conn().execute_batch(&lock).unwrap();
+    Store::open_server_to_read(&f.engine.0, None).unwrap();
+    assert_eq!(behind(), 1);
+}
+
 /// Columns by table, without what only one engine needs.
 fn columns(store: &Store, sql: &str) -> Vec<(String, String)> {
     let found: Vec<(String, String)> = store.all(sql, []).unwrap();

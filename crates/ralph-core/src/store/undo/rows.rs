@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::model::TaskId;
-use crate::store::Result;
 use crate::store::connection::Dialect;
 use crate::store::sql::{Changes, Connection, Statements, record};
+use crate::store::{Result, StoreError};
 
 /// Columns of a task that say what it is, and nothing of how far it is: an attempt that was made since does not depend on
 /// them.
@@ -357,9 +357,13 @@ fn noted_by_server(tx: &Connection) -> Result<Vec<Change>> {
             columns.insert(table.name, Columns::of(tx, table)?);
         }
         let Some(columns) = columns.get(table.name) else { continue };
-        let read =
-            |image: Option<String>| -> Option<Map<String, Value>> { serde_json::from_str(&image?).ok() };
-        let (before, after) = (read(before), read(after));
+        let read = |image: Option<String>| -> Result<Option<Map<String, Value>>> {
+            let read = image.map(|image| serde_json::from_str(&image)).transpose();
+            read.map_err(|error| StoreError::CannotUndo {
+                why: format!("what was noted cannot be read: {error}"),
+            })
+        };
+        let (before, after) = (read(before)?, read(after)?);
         let Some(row) = after.as_ref().or(before.as_ref()) else { continue };
         let key: Vec<Value> = columns.key.iter().map(|column| column.kept(row)).collect();
         let image = |row: &Map<String, Value>| -> Map<String, Value> {
