@@ -219,6 +219,7 @@ impl Prompter<'_> {
         let _ = store.last_conflict(id);
         let _ = store.plan_changes(id);
         let _ = store.phase_failures(id, MOST_PHASE_FAILURES);
+        let _ = store.claims();
         let _ = store.notes_for_prompt(id, false);
         // For what is told of protected files, and for what is kept of them.
         for _ in 0..2 {

@@ -385,10 +385,7 @@ impl Session {
             self.begin_write(rows, durability, patience);
             let changed = change();
             let mut value = None;
-            let error = match self.transact(|| changed.map(|changed| value = Some(changed))) {
-                Ok(()) => None,
-                Err(error) => Some(error),
-            };
+            let error = self.transact(|| changed.map(|changed| value = Some(changed))).err();
             let number = self.number.take();
             if let Some(error) = error {
                 let cause = match &error {
