@@ -87,23 +87,26 @@ pub fn start_inside(args: impl IntoIterator<Item = OsString>) -> Option<io::Erro
 
 /// A program, or what interprets it, may be hidden in the box: that is no fault of the program's.
 fn check_program(program: &Path) -> io::Result<()> {
-    let check = |path: &Path| {
-        access(path, Access::EXEC_OK)
-            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
-    };
-    check(program)?;
-    // A program need not be readable.
-    let start = open(program, Links::Follow).and_then(|file| {
-        let mut start = Vec::new();
-        file.take(SCRIPT_HEAD).read_to_end(&mut start).map(|_| start)
-    });
-    let start = start.unwrap_or_default();
+    let start = start_of(program)?;
     let line = start.strip_prefix(b"#!").and_then(|rest| rest.split(|byte| *byte == b'\n').next());
     let words = line.map(|line| line.trim_ascii().split(u8::is_ascii_whitespace));
     match words.and_then(|mut words| words.next()).filter(|word| word.starts_with(b"/")) {
-        Some(interpreter) => check(Path::new(OsStr::from_bytes(interpreter))),
+        Some(interpreter) => start_of(Path::new(OsStr::from_bytes(interpreter))).map(drop),
         None => Ok(()),
     }
+}
+
+/// The first bytes of a program; nothing of one that may be executed and not read. By rights alone a program that Landlock hides
+/// could be read: only opening it tells.
+fn start_of(program: &Path) -> io::Result<Vec<u8>> {
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", program.display()));
+    access(program, Access::EXEC_OK).map_err(|error| failed(error.into()))?;
+    if access(program, Access::READ_OK).is_err() {
+        return Ok(Vec::new());
+    }
+    let mut start = Vec::new();
+    let file = open(program, Links::Follow).map_err(failed)?;
+    file.take(SCRIPT_HEAD).read_to_end(&mut start).map(|_| start)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -71,6 +71,7 @@ go build -o out . && cd .. && rm -r g",
     ),
 ];
 
+#[expect(clippy::print_stderr, reason = "what is left out is said")]
 fn script(backend: &str) -> String {
     let mut script = "bad=0\n".to_owned();
     for (number, (name, program, snippet)) in WORKS.iter().enumerate() {
