@@ -28,6 +28,7 @@ const DIR: &str = "follow";
 const NOTE: &str = "note";
 /// The index that takes the place of the person's.
 const NEXT_INDEX: &str = "index";
+const NEXT_INDEX_LOCK: &str = "index.lock";
 /// In git's directory. Git's lock is a hard link to this file: by that it is told from git's own after a kill.
 const OWN_LOCK: &str = "ralph-follow";
 /// How long a person's own git may hold the index before the checkout does not follow.
@@ -178,7 +179,7 @@ impl Git {
 
     fn forget_following(&self) -> std::io::Result<()> {
         let dir = self.follow_dir();
-        for name in [NEXT_INDEX, NOTE] {
+        for name in [NEXT_INDEX, NEXT_INDEX_LOCK, NOTE] {
             match fs::remove_file(dir.join(name)) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -448,7 +449,7 @@ impl<'g> Following<'g> {
         let Some(index) = self.repository.read_index()? else { return Ok(false) };
         let path = self.next_index();
         // A killed git leaves its lock.
-        let _ = fs::remove_file(path.with_extension("lock"));
+        let _ = fs::remove_file(self.git.follow_dir().join(NEXT_INDEX_LOCK));
         index.write_to(&path)?;
         Ok(true)
     }

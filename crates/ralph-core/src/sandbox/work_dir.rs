@@ -24,7 +24,9 @@ pub(super) struct WorkDir {
 impl WorkDir {
     /// Makes one, and removes those whose makers are dead.
     pub(super) fn make() -> io::Result<Self> {
-        let above = fs::canonicalize(std::env::temp_dir())?;
+        let above = std::env::temp_dir();
+        let above = fs::canonicalize(&above)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", above.display())))?;
         remove_dead(&above);
         let prefix = format!("{PREFIX}{}-", std::process::id());
         let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(above)?;

@@ -80,7 +80,7 @@ fn an_agent_cannot_order_ralph_to_change_the_checkout() {
             &format!("if [ $RALPH_TASK_KEY = a ]; then {FORGE}; fi; echo x > $RALPH_TASK_KEY; {DONE}"),
         );
         project.add(&["A", "--key", "a"]);
-        project.add(&["B", "--key", "b", "--depends-on", "a"]);
+        project.add(&["B", "--key", "b"]);
         let settings = project.read(".ralph.toml");
         project.ralph(&["run", "-j", jobs, "--once"]);
         assert!(raw_logs(&project).contains("FORGED"), "{}", raw_logs(&project));
