@@ -50,6 +50,8 @@ pub struct Session {
     address: ServerAddress,
     prepared: RefCell<HashMap<String, Arc<Prepared>>>,
     open: RefCell<Option<Transaction>>,
+    /// The number of the last transaction, by which the server knows what became of it.
+    number: RefCell<Option<String>>,
     ahead: RefCell<Ahead>,
     /// How long a lost connection is sought again, and who is told.
     patience: Cell<Patience>,
@@ -77,8 +79,8 @@ struct Prepared {
 struct Transaction {
     /// How it begins, until that is sent.
     begin: Option<Begin>,
-    /// Its number, once the server gave it one.
-    id: Option<String>,
+    /// Whether the server gave it its number.
+    has_number: bool,
     /// What is sent with the next statement that is waited for.
     queue: Vec<Item>,
     writes: Option<Writes>,
@@ -103,6 +105,7 @@ impl Session {
             address: address.clone(),
             prepared: RefCell::default(),
             open: RefCell::default(),
+            number: RefCell::default(),
             ahead: RefCell::default(),
             patience: Cell::new(Patience::default()),
             is_given_up: Cell::new(false),
@@ -270,8 +273,9 @@ impl Session {
                 match answers.next() {
                     Some(Ok(Answer::Text(id))) => {
                         if let Some(open) = self.open.borrow_mut().as_mut() {
-                            open.id = id;
+                            open.has_number = id.is_some();
                         }
+                        self.number.replace(id);
                     }
                     Some(Err(error)) => match self.fault(&error) {
                         error @ StoreError::Server { fault: ServerFault::Locked, .. } => {
@@ -383,7 +387,6 @@ impl Session {
         loop {
             self.begin_write(rows, durability, patience);
             let changed = change();
-            let id = self.open.borrow().as_ref().and_then(|open| open.id.clone());
             let is_done = changed.is_ok();
             let mut value = None;
             match self.transact(|| changed.map(|changed| value = Some(changed))) {
@@ -394,7 +397,7 @@ impl Session {
                     }
                     self.reconnect(patience, since)?;
                     // Nobody answered the commit; the server knows what became of it. Without a number none was sent.
-                    let asked = id.filter(|_| is_done);
+                    let asked = self.number.take().filter(|_| is_done);
                     if !asked.map(|id| self.was_committed(&id)).transpose()?.unwrap_or(false) {
                         continue;
                     }
@@ -461,7 +464,8 @@ impl Session {
             None => self.ahead.borrow_mut().set_aside(),
         }
         let begin = Begin { sql, patience, since: Instant::now() };
-        let transaction = Transaction { begin: Some(begin), id: None, queue: Vec::new(), writes };
+        self.number.take();
+        let transaction = Transaction { begin: Some(begin), has_number: false, queue: Vec::new(), writes };
         *self.open.borrow_mut() = Some(transaction);
     }
 
@@ -486,8 +490,8 @@ impl Session {
     /// Commits; a transaction that had no statement was never begun. The commit is sent alone where the transaction's number
     /// is not known yet, by which one can ask what became of it.
     fn commit(&self) -> Result<()> {
-        let (is_empty, has_id, writes) = match self.open.borrow().as_ref() {
-            Some(open) => (open.begin.is_some() && open.queue.is_empty(), open.id.is_some(), open.writes),
+        let (is_empty, has_number, writes) = match self.open.borrow().as_ref() {
+            Some(open) => (open.begin.is_some() && open.queue.is_empty(), open.has_number, open.writes),
             None => return Ok(()),
         };
         if is_empty {
@@ -499,7 +503,7 @@ impl Session {
             self.link.borrow().send_without_waiting("COMMIT");
             return Ok(());
         };
-        if !has_id {
+        if !has_number {
             self.flush(Vec::new())?;
         }
         let end = match writes {
