@@ -50,7 +50,7 @@ fn called_inside(dir: Option<&Path>, command: &Command) -> bool {
         _ => Project::find(&here),
     };
     let Some(project) = project else { return false };
-    // The server that its settings name is not spoken to, and the command refuses it anyway.
+    // The store of a project that is not trusted is not spoken to: the command itself refuses.
     if trust::refusal(&project).is_some() {
         return false;
     }
