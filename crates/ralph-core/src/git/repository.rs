@@ -20,7 +20,7 @@ use super::paths::on_disk;
 use super::submodules::Submodule;
 use super::trust::ProgramWatch;
 use super::{GitError, GitFault, GitLimits};
-use crate::files::{Limit, Links, Lock, open, read_all};
+use crate::files::{Limit, Links, Lock, open, read, read_all};
 use crate::text::one_line;
 
 /// Files in git's directory that must be regular where they exist.
@@ -341,7 +341,7 @@ impl Repository {
                 }
                 match fs::rename(new, &index) {
                     // Ralph's own directory may be on another disk than git's.
-                    Err(error) if error.kind() == ErrorKind::CrossesDevices => fs::read(new)
+                    Err(error) if error.kind() == ErrorKind::CrossesDevices => read(new, Links::Refuse, Limit::GIT_INDEX)
                         .and_then(|bytes| crate::files::write_whole(&index, &bytes))
                         .and_then(|()| fs::remove_file(new)),
                     renamed => renamed,

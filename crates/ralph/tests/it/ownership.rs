@@ -1,8 +1,6 @@
 //! Projects that belong to other users, and who may read what Ralph writes.
 
 use std::fs::{self, Permissions};
-use std::io::ErrorKind;
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
@@ -34,22 +32,6 @@ fn refused(project: &Project, output: &Output, why: &str) {
     assert!(output.stderr.contains(why), "{}", output.stderr);
     assert!(output.stderr.contains("hint:") && output.stderr.contains("ralph trust "), "{}", output.stderr);
     assert!(!project.root().with_file_name("home").join("obeyed").exists());
-}
-
-#[test]
-fn the_server_that_a_project_names_which_is_not_trusted_is_not_spoken_to() {
-    let mut project = project();
-    let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    server.set_nonblocking(true).unwrap();
-    let url = format!("postgres://u@{}/d?sslmode=disable", server.local_addr().unwrap());
-    project.set("store", &format!("url = \"{url}\"\nschema = \"s\""));
-    project.set_env("PGPASSWORD", "my-own");
-    fs::set_permissions(project.path(".ralph.toml"), Permissions::from_mode(0o666)).unwrap();
-    for command in [&["status"][..], &["task", "add", "x"], &["store", "check"], &["doctor"]] {
-        let output = project.ralph(command);
-        assert!(output.stderr.contains("trust") || output.stdout.contains("trust"), "{command:?}");
-        assert_eq!(server.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{command:?}");
-    }
 }
 
 #[test]

@@ -477,11 +477,11 @@ fn machines_share_outputs_limits_and_budgets() {
     let told = limited.stdout + &limited.stderr;
     assert!(told.contains("hit its usage limit"), "{told}");
     // What was spent on another machine today counts.
-    other.set_env("RALPH_SET_RUN_MAX_DAILY_COST_USD", "0.2");
+    other.set_env("RALPH_SET_RUN_MAX_COST_USD_PER_DAY", "0.2");
     let spent = other.ralph(&["run"]).expect_code(4);
     let told = spent.stdout + &spent.stderr;
     assert!(told.contains("0.25"), "{told}");
-    other.set_env("RALPH_SET_RUN_MAX_DAILY_COST_USD", "100");
+    other.set_env("RALPH_SET_RUN_MAX_COST_USD_PER_DAY", "100");
     other.ok(&["run"]);
     assert_eq!(other.status_of("k2"), "done");
 }

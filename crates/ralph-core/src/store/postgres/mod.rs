@@ -385,9 +385,9 @@ impl Session {
             self.begin_write(rows, durability, patience);
             let changed = change();
             let mut value = None;
-            let error = self.transact(|| changed.map(|changed| value = Some(changed))).err();
+            let ended = self.transact(|| changed.map(|changed| value = Some(changed)));
             let number = self.number.take();
-            if let Some(error) = error {
+            if let Err(error) = ended {
                 let cause = match &error {
                     StoreError::Server { fault: ServerFault::Lost, .. } => WaitCause::Connection,
                     // With a number it has the project's lock: it waited for somebody's row, or two waited for each other.

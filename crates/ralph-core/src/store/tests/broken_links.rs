@@ -120,7 +120,7 @@ fn carry(mut client: TcpStream, mut server: UnixStream, plan: &Plan) {
 fn due(plan: &Plan, chunk: &[u8]) -> Option<Break> {
     let mut plan = plan.lock().unwrap();
     let (words, how, times) = plan.take()?;
-    let is_there = chunk.windows(words.len()).any(|window| window == words);
+    let is_there = words.is_empty() || chunk.windows(words.len()).any(|window| window == words);
     let left = times - usize::from(is_there);
     *plan = (left > 0).then_some((words, how, left));
     is_there.then_some(how)
