@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
 use crate::jobs::{DONE, add_tasks, writes_own_file};
 use crate::server_store::{own_name, sql, url};
-use crate::support::{Following, Project, eventually};
+use crate::support::{Background, Following, Project, eventually};
 
 const SHARED: &str = "ralph/shared";
 
@@ -20,6 +20,8 @@ const SHARED: &str = "ralph/shared";
 pub struct Team {
     pub remote: PathBuf,
     pub clones: Vec<Project>,
+    /// The server of the tests stays while it has a client.
+    _client: Option<Background>,
 }
 
 impl Team {
@@ -34,12 +36,16 @@ impl Team {
         first.set("git", "remote = \"origin\"");
         first.set("gate", "baseline = \"off\"");
         first.set("run", "backoff = \"100ms\"\ngrace = \"1s\"");
+        let client = (clones > 1).then(|| {
+            let mut psql = Command::new("psql");
+            Background(psql.arg(url()).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
+        });
         if clones > 1 {
             first.set("store", &format!("url = \"{}\"\nschema = \"{}\"", url(), own_name()));
             fs::remove_file(first.path(".ralph/progress.db")).unwrap();
             first.ok(&["store", "init"]);
         }
-        let mut team = Self { remote, clones: vec![first] };
+        let mut team = Self { remote, clones: vec![first], _client: client };
         while team.clones.len() < clones {
             let mut clone = Project::empty();
             clone.set_env("RALPH_SET_BREAKER_THRESHOLD", "1000");
@@ -134,7 +140,7 @@ fn two_clones_work_on_one_plan_and_each_task_lands_once() {
     team.first().add(&["Last", "--key", "k7", "--after", "k1,k2,k3,k4,k5,k6", "--verify", "test -f k7.txt"]);
     let runs = [("1", &team.clones[0]), ("2", &team.clones[1])].map(|(jobs, clone)| {
         let mut command = clone.command(&["run", "-j", jobs]);
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     });
     for run in runs {
         let output = run.wait_with_output().unwrap();
