@@ -341,9 +341,11 @@ impl Repository {
                 }
                 match fs::rename(new, &index) {
                     // Ralph's own directory may be on another disk than git's.
-                    Err(error) if error.kind() == ErrorKind::CrossesDevices => read(new, Links::Refuse, Limit::GIT_INDEX)
-                        .and_then(|bytes| crate::files::write_whole(&index, &bytes))
-                        .and_then(|()| fs::remove_file(new)),
+                    Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+                        read(new, Links::Refuse, Limit::GIT_INDEX)
+                            .and_then(|bytes| crate::files::write_whole(&index, &bytes))
+                            .and_then(|()| fs::remove_file(new))
+                    }
                     renamed => renamed,
                 }
             }

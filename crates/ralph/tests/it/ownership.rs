@@ -1,6 +1,7 @@
 //! Projects that belong to other users, and who may read what Ralph writes.
 
 use std::fs::{self, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
