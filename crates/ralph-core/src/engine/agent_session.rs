@@ -72,13 +72,13 @@ impl Run<'_> {
             shown: None,
             concluded: false,
             ends_for_note: false,
-            errors: confinement.as_ref().map(|_| ErrorLines::default()),
+            errors: confinement.as_ref().map(|_| Default::default()),
         };
         let ended = run_confined(confinement.as_ref(), launch, |launch| {
             agent::run_below(guard.as_mut(), launch, &limits, &interrupt, &mut live)
         });
         let LiveSession { run, reader, errors, .. } = live;
-        let errors = errors.map(ErrorLines::finish).unwrap_or_default();
+        let errors = errors.into_iter().flatten().flat_map(ErrorLines::finish).collect();
         run.denials = confinement.iter().flat_map(|confinement| confinement.denials(&errors)).collect();
         run.return_guard(guard)?;
         let ReadSession { mut stop, left_overs, report, log, .. } = reader.finish(ended);
@@ -124,15 +124,18 @@ struct LiveSession<'s, 'a> {
     concluded: bool,
     /// A person ends the attempt for a note.
     ends_for_note: bool,
-    /// What may be refusals of the sandbox, where there is one.
-    errors: Option<ErrorLines>,
+    /// What may be refusals of the sandbox, where there is one: of both streams, whose lines come in pieces.
+    errors: Option<[ErrorLines; 2]>,
 }
 
 impl Watch for LiveSession<'_, '_> {
     fn output(&mut self, stream: Stream, chunk: &[u8]) {
         let mut latest: Option<Activity> = None;
-        if let Some(errors) = &mut self.errors {
-            errors.push(chunk);
+        if let Some([of_out, of_err]) = &mut self.errors {
+            match stream {
+                Stream::Out => of_out.push(chunk),
+                Stream::Err => of_err.push(chunk),
+            }
         }
         self.reader.read(stream, chunk, |activity| latest = Some(activity));
         self.concluded = self.reader.conclusion().is_some_and(|text| {
