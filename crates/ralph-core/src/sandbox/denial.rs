@@ -346,11 +346,12 @@ mod tests {
             ),
             (
                 "touch: \x1b]0;title\x07/opt/a/\x1b[31mx\x1b[0m: Permission denied",
-                format!("writing /opt/a/x {}", cache("/opt/a")),
+                "writing /opt/a/x (allow it: ralph config set sandbox.cache /opt/c,/opt/a)".to_owned(),
             ),
             (
                 "touch: /opt/a/password=hunter2-secret/y: Permission denied",
-                format!("writing /opt/a/password= {}", cache("/opt/a")),
+                "writing /opt/a/password= (allow it: ralph config set sandbox.cache /opt/c,/opt/a)"
+                    .to_owned(),
             ),
         ] {
             assert_eq!(denials(Network::Open, output), [expected], "{output}");
