@@ -48,6 +48,7 @@ impl StorePlace {
     }
 
     /// The same for what is not worth a wait: a server that does not answer within that time is left alone.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "a file answers at once"))]
     pub fn open_read_only_within(&self, within: Duration) -> Result<Store> {
         match self {
             Self::File(path) => Store::open_read_only(path),
