@@ -442,6 +442,29 @@ fn a_result_that_cannot_be_recorded_is_kept_and_recorded_later() {
     assert_eq!(lost, "lost");
 }
 
+/// Where the server's disk is full, and on a standby, nothing can be written: each says so, and what to do.
+#[test]
+fn a_standby_and_a_full_disk_are_told_with_the_next_step() {
+    let server = OwnServer::start();
+    let mut project = clone_of_team(&server.url);
+    project.ok(&["store", "init"]);
+    project.add(&["First", "--key", "k1"]);
+    server.sql(
+        "CREATE FUNCTION storm.full() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+         BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
+         CREATE TRIGGER full_disk BEFORE INSERT ON storm.tasks FOR EACH ROW EXECUTE FUNCTION storm.full()",
+    );
+    let full = project.ralph(&["task", "add", "Second"]).expect_code(1).stderr;
+    assert!(full.contains("No space left") && full.contains("free some disk space on the server"), "{full}");
+    server.sql("DROP TRIGGER full_disk ON storm.tasks");
+    server.script(&["standby"]);
+    let standby = server.url.replace(&format!(":{}/", server.port), &format!(":{}/", server.port + 1));
+    project.set_env("RALPH_STORE", &standby);
+    eventually("the standby has it", || project.ok(&["task", "list"]).stdout.contains("First"));
+    let refused = project.ralph(&["task", "add", "Second"]).expect_code(1).stderr;
+    assert!(refused.contains("during recovery") && refused.contains("name the primary server"), "{refused}");
+}
+
 /// Another machine sees what an attempt said last, and where the rest is; a limit is that of an account, wherever it was met;
 /// what is spent anywhere counts for the day.
 #[test]
