@@ -1,5 +1,7 @@
 //! What is known of an attempt, and what was made of it: the plain data that gate, capture and decide share.
 
+use serde::{Deserialize, Serialize};
+
 use crate::agent::{AgentReport, Stop};
 use crate::gate::Tampered;
 use crate::model::{ErrorType, FailureClass, GateRecord, GitRecord, Outcome, Review, ReviewVerdict};
@@ -214,7 +216,7 @@ pub struct LandingFailure {
     pub others: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub outcome: Outcome,
     pub error_type: Option<ErrorType>,

@@ -37,7 +37,7 @@ const EVERYDAY: f64 = 0.3;
 /// What a number in a title counts for: it tells tasks of one kind apart, but says little of what they are about.
 const NUMBER: f64 = 0.6;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Profile {
     pub title: BTreeSet<String>,
     /// All its words, those of tags that agents gave it included.

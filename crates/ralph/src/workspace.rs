@@ -17,7 +17,7 @@ use ralph_core::plan::import::{self, STATE_JSON};
 use ralph_core::plan::state_json::SpecState;
 use ralph_core::project::Project;
 use ralph_core::store::{
-    Absent, BreakerState, Claim, Note, NoteState, Patience, PlanCounts, RunRow, Store, StoreError,
+    Absent, BreakerState, Claim, Note, NoteState, Patience, PlanCounts, RunRow, Store, StoreError, WaitCause,
     newest_copy, rescued_since, restore_command,
 };
 
@@ -352,7 +352,10 @@ fn patience() -> Patience {
     Patience {
         on_wait: |wait| {
             if wait.is_first {
-                output::note("waiting for the database: another process has locked it");
+                output::note(match wait.cause {
+                    WaitCause::Lock => "waiting for the database: another process has locked it",
+                    WaitCause::Connection => "waiting for the database: the connection is lost",
+                });
             }
             // Someone who interrupts does not want to wait, but a short wait may save the record of an attempt.
             wait.waited < WAIT_AFTER_INTERRUPT || !interrupts::told_to_stop()

@@ -61,7 +61,7 @@ pub struct Failure {
 }
 
 /// What the open task's past and neighbours say.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskView {
     pub difficulty: Option<Difficulty>,
     /// Similar tasks that were attempted.

@@ -76,6 +76,11 @@ impl Agent {
         &self.setup.name
     }
 
+    /// The account whose usage limits it meets; by its own name where the settings name none.
+    pub fn account(&self) -> &str {
+        self.setup.account.as_deref().unwrap_or(&self.setup.name)
+    }
+
     pub fn facts(&self) -> Option<&'static Facts> {
         self.kind.facts()
     }
@@ -266,6 +271,8 @@ pub struct Setup {
     pub args: Vec<String>,
     /// Whose events a plain command prints.
     pub output: AgentKind,
+    /// Whose usage limits it meets, where the settings say.
+    pub account: Option<String>,
 }
 
 impl Setup {

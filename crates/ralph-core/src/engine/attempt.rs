@@ -36,6 +36,8 @@ pub(super) struct Ready {
     /// What the gates said before the task's work.
     baselines: Baselines,
     started: RunEvent,
+    /// Its number in the run.
+    iteration: u32,
     log_name: String,
 }
 
@@ -109,7 +111,7 @@ impl Run<'_> {
             run.release(claimed)?;
             return Ok(None);
         };
-        let prompt = self.prompt(claimed)?;
+        let (prompt, iteration) = self.prompt(claimed)?;
         let run = &mut self.context;
         if let Some(reason) = &prompt.ask_human {
             run.block(claimed, reason, None)?;
@@ -119,7 +121,7 @@ impl Run<'_> {
         let started = run.event(EventKind::AttemptStarted {
             task: TaskRef::from(task),
             attempt: claimed.attempts.counted + 1,
-            iteration: run.iteration()?,
+            iteration,
             agent: self.team.agent().name().to_owned(),
             choice: prompt.choice.clone(),
             log_path: Some(log_path(&log_name)),
@@ -139,10 +141,10 @@ impl Run<'_> {
             self.wait_for_reserved()?;
             return Ok(None);
         }
-        Ok(Some(Ready { prompt, baselines, started, log_name }))
+        Ok(Some(Ready { prompt, baselines, started, iteration, log_name }))
     }
 
-    fn prompt(&self, claimed: &Claimed) -> Result<Prompt> {
+    fn prompt(&self, claimed: &Claimed) -> Result<(Prompt, u32)> {
         let run = &self.context;
         let prompter = Prompter {
             templates: &self.templates,
@@ -153,8 +155,14 @@ impl Run<'_> {
             settings: run.settings,
             now: run.clock.now(),
         };
+        run.store.read_ahead(|store| {
+            let _ = store.run_rates(&run.id);
+            let _ = store.next_iteration(&run.id);
+            prompter.read_ahead(&claimed.task);
+        });
         let rates = run.store.run_rates(&run.id)?;
-        Ok(prompter.prompt(&claimed.task, &claimed.metrics, run.iteration()?, rates)?)
+        let iteration = run.iteration()?;
+        Ok((prompter.prompt(&claimed.task, &claimed.metrics, iteration, rates)?, iteration))
     }
 
     /// The begin of an attempt: the tree as it is, the log, the record that says who works on what.
@@ -174,7 +182,7 @@ impl Run<'_> {
         let started_at = run.clock.now();
         let start = UnfinishedAttempt {
             attempt_number: number,
-            iteration: Some(run.iteration()?),
+            iteration: Some(ready.iteration),
             agent: Some(self.team.agent().name().to_owned()),
             model: Some(ready.prompt.choice.model.clone()),
             rationale: Some(ready.prompt.choice.rationale.clone()),
@@ -366,7 +374,7 @@ impl Run<'_> {
         let model = attempt.model.clone();
         let result = AttemptResult {
             learnings: capture::learnings(&session.signals.learnings),
-            signals: session.signals,
+            signals: session.signals.into(),
             said: session.report.result_text,
             needs_person,
             prompt: Some(ready.prompt),

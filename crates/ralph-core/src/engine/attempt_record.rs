@@ -1,45 +1,73 @@
 //! Capture: all that an attempt found out goes to the store in one transaction.
 
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use serde_json::to_string as to_json;
 
 use super::Prompt;
 use super::fix_tasks::{FixPolicy, PlanEffects};
+use super::kept_result::{FinishedAttempt, Keeper, RecordTo, whole_attempt};
 use super::next_model::failed_attempt;
-use super::plan_requests::{keeps_task_open, requested_changes, tell_of_changes};
+use super::plan_requests::tell_of_changes;
 use super::run::Run;
 use super::run_end::{Result, millis};
-use crate::agent::{Agent, AgentReport};
+use crate::agent::{Agent, AgentReport, partial_line};
 use crate::capture;
-use crate::decide::{Circumstances, FailedAttempt, GivenUp, Settled, failure_trend, settle};
+use crate::decide::{FailedAttempt, GivenUp, Settled, failure_trend};
 use crate::diagnose::error_line;
 use crate::event::{AttemptFinished, EventKind, RunEvent};
 use crate::evidence::Verdict;
 use crate::hooks::HookPoint;
+use crate::logs::LogDir;
 use crate::model::{
-    Attempt, GateOf, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome, ReportRow, Status, Task,
-    TaskMetrics, Timestamp,
+    Attempt, AttemptOutput, Difficulty, GateOf, GateOutcome, GateRecord, MarkSource, NewLearning, Outcome,
+    ReportRow, Status, Task, TaskMetrics, Timestamp,
 };
 use crate::sandbox::SandboxRecord;
-use crate::signals::Signals;
+use crate::signals::{FailedBlock, Signals};
 use crate::similar_tasks::Profile;
-use crate::store::{Capture, Claimed, Lesson, Store, TaskNext, UnfinishedAttempt};
+use crate::store::{Capture, Claimed, Lesson, StoreError, TaskNext, UnfinishedAttempt};
 use crate::text;
 
 /// An attempt with what is known of it beside its record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct AttemptResult {
     /// Its record, but for what is settled when it is stored.
+    #[serde(serialize_with = "whole_attempt")]
     pub attempt: Attempt,
     pub verdict: Verdict,
     pub report: Option<ReportRow>,
+    /// For machines that do not have its log.
+    pub output: Option<AttemptOutput>,
     pub learnings: Vec<NewLearning>,
-    pub signals: Signals,
+    pub signals: ResultSignals,
     pub said: String,
     /// What only a person can do before another attempt makes sense.
     pub needs_person: Option<String>,
     /// What the agent was given; none where no agent worked.
+    #[serde(skip)]
     pub prompt: Option<Prompt>,
     /// Only a parent's own gate was run, and the parent is now to be worked on itself.
     pub own_work: bool,
+}
+
+/// What of an answer's signals decides what becomes of the task.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct ResultSignals {
+    pub next_model: Option<String>,
+    pub difficulty: Option<Difficulty>,
+    pub failed_block: Option<FailedBlock>,
+    pub failure_reason: Option<String>,
+}
+
+impl From<Signals> for ResultSignals {
+    fn from(signals: Signals) -> Self {
+        let Signals { next_model, difficulty, failed_block, failure_reason, .. } = signals;
+        Self { next_model, difficulty, failed_block, failure_reason }
+    }
 }
 
 impl AttemptResult {
@@ -62,8 +90,9 @@ impl AttemptResult {
             attempt: attempt.derive(),
             verdict,
             report,
+            output: None,
             learnings: Vec::new(),
-            signals: Signals::default(),
+            signals: ResultSignals::default(),
             said: String::new(),
             needs_person: None,
             prompt: None,
@@ -97,6 +126,7 @@ impl AttemptResult {
         Capture {
             attempt: Attempt { counted: settled.counted, ..self.attempt.clone() },
             report: self.report.clone().filter(|_| settled.counted),
+            output: self.output.clone(),
             learnings: self.learnings.clone(),
             lesson: None,
             metrics: settled.metrics,
@@ -156,62 +186,73 @@ impl Run<'_> {
         result.attempt.attempt = claimed.attempts.counted + 1;
         result.attempt.attempt_number = claimed.attempts.recorded + 1;
         result.attempt.duration_ms = millis(run.clock.now().since(result.attempt.started_at));
+        if !run.store.is_file() {
+            result.output = output(run.project.root(), &run.owner.host, &result.attempt, &result.said);
+        }
         let failures = result.failures();
-        let why = why_blocked(&result);
-        let changes = requested_changes(run, claimed, &result.verdict, &result.said)?;
-        let keeps_open = changes.iter().any(keeps_task_open);
-        let tried = tried(run.store, claimed, &result, &failures)?;
-        let fix_policy = FixPolicy::new(run.project, run.settings, &run.real_paths);
-        let may_fix = result.verdict.is_failure() && !keeps_open;
-        let plan = fix_policy.plan(run.store, task, &result, tried.as_deref(), may_fix)?;
-        let circumstances = Circumstances {
-            difficulty: result.signals.difficulty,
-            next_model: result.signals.next_model.as_deref(),
-            users_model: result.attempt.users_model(),
-            why: why.as_deref(),
-            stuck: failure_trend(&failures, policy).stuck,
-            forgiven: claimed.metrics.forgiven,
-            tried: tried.as_deref(),
-            needs_person: result.needs_person.as_deref(),
-            keeps_open,
-            coarse: result.attempt.fingerprint_coarse.as_deref(),
-            ..plan.circumstances(run.settings.breaker.threshold)
+        // A parent's own gate has none.
+        let iteration = match result.attempt.iteration {
+            Some(iteration) => iteration,
+            None => run.iteration()?,
         };
-        let lesson = lesson(claimed, &result, self.team.agent());
-        let iteration = run.iteration()?;
-        let mut told = Vec::new();
-        let captured = run.store.capture(&task.id, &claimed.token, run.random, |before| {
-            let settled = settle(&result.verdict, &circumstances, before, policy);
-            let mut plan = plan.effects(task, &result, &settled, policy);
-            told = std::mem::take(&mut plan.events);
-            let (status, reason) = status_of(&settled.next);
-            let difficulty = settled.metrics.difficulty;
-            let capture = result.capture(settled, plan, Vec::new());
-            let finished = AttemptFinished {
-                iteration,
-                ..AttemptFinished::new(task, &capture.attempt, result.learnings.len(), status, reason)
-            };
-            let finished = EventKind::AttemptFinished(Box::new(finished));
-            Capture {
-                lesson: lesson.clone().map(|lesson| Lesson { estimate: difficulty, ..lesson }),
-                changes: changes.clone(),
-                events: vec![run.events.event(finished)],
-                ..capture
+        let mut finished = FinishedAttempt {
+            token: claimed.token.clone(),
+            why: why_blocked(&result),
+            is_stuck: failure_trend(&failures, policy).stuck,
+            forgiven: claimed.metrics.forgiven,
+            was_stuck: claimed.metrics.stuck,
+            models: models_tried(&result, &failures),
+            lesson: lesson(claimed, &result, self.team.agent()),
+            result,
+        };
+        finished.result.prompt = None;
+        let finished = Arc::new(finished);
+        let keeper = match run.store.is_file() {
+            true => None,
+            false => Keeper::new(run.project.logs(), finished.result.attempt.log_path.as_deref()),
+        };
+        if let Some(keeper) = keeper.clone() {
+            let finished = Arc::clone(&finished);
+            run.store.when_lost(Some(Box::new(move || keeper.keep(&finished))));
+        }
+        let to = RecordTo {
+            policy: &FixPolicy::new(run.project, run.settings, &run.real_paths),
+            store: run.store,
+            breaker_threshold: run.settings.breaker.threshold,
+            random: run.random,
+        };
+        let recorded = finished.record(task, to, &mut |kind| Some(run.events.event(kind)), &|ended| {
+            EventKind::AttemptFinished(Box::new(AttemptFinished { iteration, ..ended }))
+        });
+        run.store.when_lost(None);
+        if let Some(keeper) = keeper {
+            match &recorded {
+                Ok(_) | Err(StoreError::ClaimMoved(_)) => keeper.forget(),
+                Err(_) if keeper.is_kept() => run.show(EventKind::Warning {
+                    message: format!(
+                        "the result of {} is kept; the next `ralph run` here records it when the database is back",
+                        task.name()
+                    ),
+                }),
+                Err(_) => {}
             }
-        })?;
+        }
+        let captured = recorded?;
         run.expected_files.forget(&task.id);
+        run.store.read_ahead(|store| {
+            let _ = store.counts();
+            let _ = store.run_rates(&run.id);
+            let _ = store.has_finished_failures();
+        });
         if let TaskNext::Blocked { .. } = captured.next {
             self.tree.forget_given_up(run, &task.id)?;
         }
         tell_of_changes(run, task, captured.changes.len())?;
         for event in &captured.events {
             run.show_stored(event);
-            if !captured.own_work {
+            if !captured.own_work && matches!(event.kind, EventKind::AttemptFinished(_)) {
                 run.hook_after(HookPoint::AfterAttempt, event)?;
             }
-        }
-        for kind in told {
-            run.tell(kind)?;
         }
         run.show_progress()?;
         Ok(captured.metrics)
@@ -247,33 +288,46 @@ fn lesson(claimed: &Claimed, result: &AttemptResult, agent: &Agent) -> Option<Le
     })
 }
 
-/// What was tried before a task is given up: every model in order, a fresh approach, fix tasks, plan changes.
-fn tried(
-    store: &Store,
-    claimed: &Claimed,
-    result: &AttemptResult,
-    failures: &[FailedAttempt],
-) -> Result<Option<String>> {
-    let id = &claimed.task.id;
+/// How much of an attempt's final text and of its log other machines get.
+const FINAL_BYTES: usize = 16 * 1024;
+const TAIL_BYTES: u64 = 32 * 1024;
+
+/// What other machines get to see of an attempt that has a log.
+pub(super) fn output(root: &Path, host: &str, attempt: &Attempt, said: &str) -> Option<AttemptOutput> {
+    let tail = LogDir::of_record(root, attempt.log_path.as_deref()?).and_then(|(dir, name)| {
+        let mut file = dir.read(&name)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut tail = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut tail)?;
+        if length > TAIL_BYTES {
+            // What was cut in two may be half a secret, which nothing would recognize.
+            tail.drain(..partial_line(&tail));
+        }
+        Ok(tail)
+    });
+    let fit = |text: &str| text::mask_secrets(text).into_owned();
+    // Masked before it is cut.
+    let last = fit(said);
+    let cut = last.len().saturating_sub(FINAL_BYTES);
+    let cut = (cut..last.len()).find(|at| last.is_char_boundary(*at)).unwrap_or_default();
+    Some(AttemptOutput {
+        host: host.to_owned(),
+        final_text: last.get(cut..).unwrap_or_default().to_owned(),
+        tail: fit(&String::from_utf8_lossy(&tail.unwrap_or_default())),
+    })
+}
+
+/// The models of the failures in a row, each once.
+fn models_tried(result: &AttemptResult, failures: &[FailedAttempt]) -> Vec<String> {
     let inherited = result.prompt.iter().flat_map(|prompt| &prompt.inherited);
-    let mut models: Vec<&str> = Vec::new();
+    let mut models: Vec<String> = Vec::new();
     for failed in inherited.chain(failures) {
-        if !models.contains(&failed.model.as_str()) {
-            models.push(&failed.model);
+        if !models.contains(&failed.model) {
+            models.push(failed.model.clone());
         }
     }
-    let fresh = if claimed.metrics.stuck { "; asked to diagnose first" } else { "" };
-    let fixes = match store.fix_family(id)?.lineage.fixes.as_slice() {
-        [] => String::new(),
-        fixes => format!("; fix tasks {}", fixes.join(", ")),
-    };
-    let changes = match store.change_standing(id)?.made {
-        0 => String::new(),
-        1 => "; a plan change".to_owned(),
-        n => format!("; {n} plan changes"),
-    };
-    let models = models.join(", then ");
-    Ok((!models.is_empty()).then(|| format!("{models}{fresh}{fixes}{changes}")))
+    models
 }
 
 /// What an answer comes to: the line that says what is wrong, else its last line.

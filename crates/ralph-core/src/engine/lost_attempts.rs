@@ -5,14 +5,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::agent_session::signal_scope;
-use super::attempt_record::{AttemptResult, add_session, begun, status_of};
+use super::attempt_record::{AttemptResult, add_session, begun, output, status_of};
 use super::fix_tasks::FixPolicy;
+use super::kept_result::{FinishedAttempt, RecordTo, forget_kept};
 use super::run_context::RunContext;
 use super::run_end::{Result, StopRun, millis};
 use crate::agent::{Agent, AgentReport, Interrupt, end_of_holders, end_of_runs, holder_mark, read_log};
 use crate::capture;
 use crate::decide::{Circumstances, lost_verdict, of_gates, settle};
-use crate::event::{EventKind, RunEvent, TaskRef};
+use crate::event::{AttemptFinished, EventKind, RunEvent, TaskRef};
 use crate::git::{Git, GitError, GitFault, GitLimits};
 use crate::host::{Host, Liveness, is_over, is_stale};
 use crate::logs::{LogDir, LogStream};
@@ -160,6 +161,9 @@ impl LostAttempts<'_> {
         found: &mut LostReport,
     ) -> Result<(), StoreError> {
         let task = self.store.task(claim.task_id.as_str())?;
+        if self.record_kept(claim, &task, event, found)? {
+            return Ok(());
+        }
         let (said, written) = self.read_lost_log(claim);
         let committed = match self.committed(claim)? {
             Ok(committed) => committed,
@@ -196,8 +200,14 @@ impl LostAttempts<'_> {
         let verdict = lost_verdict(done);
         let report = (!done).then(capture::lost_report);
         let scope = signal_scope(&task, &[]);
+        let said_last = said.as_ref().map(|said| said.result_text.clone()).unwrap_or_default();
         let signals = said.map(|said| signals::parse(&said.result_text, &scope)).unwrap_or_default();
+        let output = match self.store.is_file() {
+            true => None,
+            false => output(self.fix_policy.project.root(), &claim.owner.host, &attempt, &said_last),
+        };
         let result = AttemptResult {
+            output,
             learnings: capture::learnings(&signals.learnings),
             ..AttemptResult::new(attempt, verdict, gate.as_ref(), report)
         };
@@ -225,6 +235,37 @@ impl LostAttempts<'_> {
         found.last_sign = found.last_sign.max(Some(captured.attempt.ended_at()));
         found.events.extend(captured.events);
         Ok(())
+    }
+
+    /// Records a result that its own run could not record. Whether there was one.
+    fn record_kept(
+        &mut self,
+        claim: &Claim,
+        task: &Task,
+        event: &mut dyn FnMut(EventKind) -> Option<RunEvent>,
+        found: &mut LostReport,
+    ) -> Result<bool, StoreError> {
+        let root = self.fix_policy.project.root();
+        let Some(log) = claim.attempt.log_path.as_deref() else { return Ok(false) };
+        let Some(kept) = FinishedAttempt::kept(root, log, &claim.token) else { return Ok(false) };
+        let lost = |ended: AttemptFinished| EventKind::LostFound {
+            task: TaskRef::from(task),
+            lost_run_id: claim.run_id.clone(),
+            counted: ended.counted,
+            status: ended.status,
+            verified: ended.verified,
+        };
+        let to = RecordTo {
+            store: self.store,
+            policy: &self.fix_policy,
+            breaker_threshold: self.breaker_threshold,
+            random: self.random,
+        };
+        let captured = kept.record(task, to, event, &lost)?;
+        forget_kept(root, log);
+        found.last_sign = found.last_sign.max(Some(captured.attempt.ended_at()));
+        found.events.extend(captured.events);
+        Ok(true)
     }
 
     /// The gate of a lost attempt, where the run had told that it passed.

@@ -16,6 +16,7 @@ mod commits;
 mod fix_tasks;
 mod gate_runs;
 mod hook_calls;
+mod kept_result;
 mod landing;
 mod lost_attempts;
 mod next_model;

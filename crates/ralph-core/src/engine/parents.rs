@@ -18,7 +18,7 @@ impl Run<'_> {
     /// many were run.
     pub(super) fn settle_parents(&mut self) -> Result<u32> {
         let mut settled = 0;
-        while self.context.interrupt.first().is_none() {
+        while self.context.interrupt.first().is_none() && self.context.store.has_gate_due()? {
             let Some(claimed) = self.context.claim(Purpose::ParentGate)? else { break };
             let result = self.settle_parent(&claimed);
             self.context.unless_moved(result)?;

@@ -1,5 +1,7 @@
 //! Changes of the plan that agents ask for: each is checked, and granted or refused.
 
+use std::path::Path;
+
 use super::run_context::RunContext;
 use super::run_end::Result;
 use crate::event::{EventKind, TaskRef};
@@ -8,7 +10,7 @@ use crate::model::{Outcome, Task};
 use crate::plan::command::is_command;
 use crate::signals::plan_change::{PlanTask, RequestingTask, plan_changes};
 use crate::signals::{ChangeKind, plan_requests};
-use crate::store::{Claimed, PlanChange};
+use crate::store::{PlanChange, Store, StoreError};
 
 /// Whether a granted change keeps the task itself open: its agent found another way, and whether that works is yet to be
 /// seen.
@@ -38,21 +40,19 @@ pub(super) fn tell_of_changes(run: &mut RunContext<'_>, task: &Task, asked: usiz
 
 /// The changes of the plan that an answer asks for, each looked into.
 pub(super) fn requested_changes(
-    run: &RunContext<'_>,
-    claimed: &Claimed,
+    store: &Store,
+    root: &Path,
+    task: &Task,
     verdict: &Verdict,
     result_text: &str,
-) -> Result<Vec<PlanChange>> {
+) -> Result<Vec<PlanChange>, StoreError> {
     let requests = plan_requests(result_text);
     if requests.is_empty() || !verdict.counts() {
         return Ok(Vec::new());
     }
-    let store = &*run.store;
-    let task = &claimed.task;
     let before = store.change_standing(&task.id)?;
     let family = store.fix_family(&task.id)?;
     let children = store.children(&task.id)?;
-    let root = run.project.root();
     let from = RequestingTask {
         task,
         is_done: verdict.outcome == Outcome::Done,

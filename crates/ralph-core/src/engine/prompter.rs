@@ -205,6 +205,23 @@ impl Prompter<'_> {
         })
     }
 
+    /// For [`Store::read_ahead`].
+    pub(super) fn read_ahead(&self, task: &Task) {
+        let (store, id) = (self.store, &task.id);
+        let _ = store.failures(id);
+        let _ = store.fix_family(id);
+        let _ = store.fix_link(id);
+        let _ = store.last_conflict(id);
+        let _ = store.plan_changes(id);
+        let _ = store.phase_failures(id, MOST_PHASE_FAILURES);
+        let _ = store.notes_for_prompt(id);
+        // For what is told of protected files, and for what is kept of them.
+        for _ in 0..2 {
+            let _ = store.made_files_of_root(id);
+            let _ = store.files_of_root(id);
+        }
+    }
+
     fn rules(&self, task: &Task, may_change: bool) -> Result<String, PromptError> {
         let gate = &self.settings.gate;
         // What may be secret in it stays in the environment of the gate, where the agent can run it.

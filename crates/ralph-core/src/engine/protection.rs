@@ -174,10 +174,9 @@ pub fn protection(
     gates: &[&str],
     root: &Path,
 ) -> Result<Protection, StoreError> {
-    let owner = store.work_owner(&task.id)?;
-    let made = store.made_files(&owner)?;
+    let made = store.made_files_of_root(&task.id)?;
     // The files of a fix task are what an agent's report names.
-    let files = store.task(owner.as_str())?.files;
+    let files = store.files_of_root(&task.id)?.unwrap_or_else(|| task.files.clone());
     let may_change = task.may_change.iter().chain(&made);
     Ok(Protection::new(protect.iter().chain(&task.protect), may_change, &files, gates, root))
 }

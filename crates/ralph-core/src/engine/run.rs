@@ -275,6 +275,7 @@ impl<'a> Run<'a> {
 
     /// One round of the loop: plan, choose an agent, claim a task, make an attempt.
     pub(super) fn next(&mut self) -> Result {
+        self.read_ahead();
         self.plan()?;
         if !self.choose_agent()? {
             return Ok(());
@@ -286,6 +287,18 @@ impl<'a> Run<'a> {
             }
             None => self.wait_for_others(),
         }
+    }
+
+    /// What is looked at between attempts, asked of a server at once.
+    fn read_ahead(&self) {
+        let run = &self.context;
+        run.store.read_ahead(|store| {
+            run.read_requests_ahead(store);
+            let _ = store.breaker();
+            for member in &self.team.members {
+                let _ = store.agent_limit(member.agent.account());
+            }
+        });
     }
 
     /// Between attempts: parents whose children are done, and whatever speaks against going on.

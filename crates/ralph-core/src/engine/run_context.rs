@@ -228,6 +228,16 @@ impl RunContext<'_> {
         Ok(())
     }
 
+    /// For [`Store::read_ahead`]: what is looked at before an attempt.
+    pub(super) fn read_requests_ahead(&self, store: &Store) {
+        let _ = store.gate_changes(self.gate_change_told);
+        let _ = store.has_gate_due();
+        let _ = store.iterations(&self.id);
+        // For a request to stop, and for one to pause.
+        let _ = store.asked_of(&self.id);
+        let _ = store.asked_of(&self.id);
+    }
+
     /// Names every change of a gate since the last check, by any author. An attempt under way is not touched by them: its
     /// gate is the one at its claim.
     pub(super) fn tell_gate_changes(&mut self, by: GateAuthor) -> Result {
@@ -383,7 +393,7 @@ impl RunContext<'_> {
 
     /// The number of a claimed attempt in the run, if every one that is under way counts.
     pub(super) fn iteration(&self) -> Result<u32, StoreError> {
-        Ok(self.attempts()? + self.store.attempts_under_way(&self.id)?.max(1))
+        self.store.next_iteration(&self.id)
     }
 
     /// Whether other workers may use up what is left of the limit of attempts.

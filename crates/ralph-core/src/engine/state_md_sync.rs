@@ -65,6 +65,17 @@ impl StateMd {
         }
         let first = self.written.is_none();
         self.written = Some(run.clock.now());
+        run.store.read_ahead(|store| {
+            let _ = store.breaker();
+            let _ = store.run_rates(&run.id);
+            let _ = store.iterations(&run.id);
+            let _ = store.counts();
+            let _ = store.ready(&Scope::All, 1);
+            let _ = store.newest_attempts(ROWS);
+            let _ = store.held(usize::MAX);
+            let _ = store.breaker();
+            let _ = store.claims();
+        });
         let breaker = run.store.breaker()?;
         if breaker.state == BreakerState::Closed && breaker.failures == 0 {
             // What it was about is over.

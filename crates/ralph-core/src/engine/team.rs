@@ -78,7 +78,7 @@ impl<'a> Team<'a> {
         let now = run.clock.now();
         let mut team = Vec::new();
         for member in &self.members {
-            let limit = run.store.agent_limit(member.agent.name())?;
+            let limit = run.store.agent_limit(member.agent.account())?;
             let unavailable = member.unavailable.as_ref();
             team.push(Availability {
                 limited_until: limit.map(|limit| limit.ends(now)),
@@ -96,7 +96,7 @@ impl<'a> Team<'a> {
         }
         let instead_of = self.agent().name().to_owned();
         let now = run.clock.now();
-        let limit = run.store.agent_limit(&instead_of)?;
+        let limit = run.store.agent_limit(self.agent().account())?;
         let limited_until = limit.map(|limit| limit.ends(now)).filter(|end| *end > now);
         let reason = match &self.current().unavailable {
             _ if limited_until.is_some() => Some("its usage limit".to_owned()),
@@ -135,7 +135,7 @@ impl<'a> Team<'a> {
             _ => now.plus(wait),
         };
         let limit = AgentLimit { until, met_at: Some(now) };
-        run.store.set_agent_limit(self.agent().name(), &limit, ErrorType::RateLimit.as_str())?;
+        run.store.set_agent_limit(self.agent().account(), &limit, ErrorType::RateLimit.as_str())?;
         if self.has_others() { Ok(()) } else { self.check_wait(run, self.at, until) }
     }
 

@@ -57,7 +57,8 @@ impl RunContext<'_> {
         match &self.notes.ends {
             Some((known, at, ends)) if known == token && (*ends || *at == changes) => *ends,
             _ => {
-                let ends = self.store.is_ended_for_note(&task.id, token).unwrap_or(false);
+                let ends = self.store.without_waiting(|store| store.is_ended_for_note(&task.id, token));
+                let ends = ends.unwrap_or(false);
                 self.notes.ends = Some((token.clone(), changes, ends));
                 ends
             }

@@ -83,7 +83,8 @@ impl Run<'_> {
     fn wait_for_agent(&mut self, member: usize, until: Timestamp) -> Result {
         let waiting = &self.team.members[member];
         let name = waiting.agent.name().to_owned();
-        let limit = self.context.store.agent_limit(&name)?;
+        let account = waiting.agent.account().to_owned();
+        let limit = self.context.store.agent_limit(&account)?;
         let now = self.context.clock.now();
         let limited = limit.is_some_and(|limit| limit.ends(now) > now);
         if let Some(fault) = waiting.unavailable.as_ref().filter(|_| !limited) {
@@ -103,7 +104,7 @@ impl Run<'_> {
         // Somebody else may work again: then this one's limit is not over.
         let is_over = ended >= until || waited >= until.since(now);
         if let Some(limit) = limit.filter(|_| is_over) {
-            self.context.store.end_agent_limit(&name, &limit, ended)?;
+            self.context.store.end_agent_limit(&account, &limit, ended)?;
         }
         Ok(())
     }
@@ -164,6 +165,14 @@ impl Run<'_> {
     /// Before work of others is looked at again.
     fn wait_a_little(&mut self) {
         let run = &mut self.context;
+        let began = run.clock.steady();
+        // A server says when something changed; it is looked at now and then all the same.
+        while let Some(is_hint) = run.store.wait_for_hint(NAP) {
+            let waited = run.clock.steady().saturating_sub(began);
+            if is_hint || waited >= LOOK_AT_STORE || run.is_told_to_end() {
+                return;
+            }
+        }
         if !run.is_worker {
             return run.clock.sleep(LOOK_AT_OTHERS);
         }

@@ -21,7 +21,7 @@ use crate::project::{LOGS, RALPH_DIR};
 pub use file::{BoundedLog, LogStream};
 pub use retention::{
     Limits, LogFile, LogName, Protected, Pruned, attempt_name, errors_name, plan, prompt_name, prune,
-    to_delete,
+    result_name, to_delete,
 };
 
 /// How the name of a log ends that is to take another's place.

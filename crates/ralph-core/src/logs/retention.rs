@@ -29,15 +29,20 @@ pub fn prompt_name(log: &str) -> String {
     format!("{}.prompt.md", stem(log))
 }
 
+/// The name of the file beside an attempt's log that has its result, while that cannot be recorded.
+pub fn result_name(log: &str) -> String {
+    format!("{}.result.json", stem(log))
+}
+
 fn stem(log: &str) -> &str {
     log.strip_suffix(".jsonl").unwrap_or(log)
 }
 
 /// The names of logs: an attempt's stream (`TASK-NNN-RUN-SECRET.jsonl`; earlier ones have no `SECRET`), its standard error
-/// (`….stderr.log`), its prompt (`….prompt.md`), what a run printed (`run-….log`), and what a run that died while it cut one
+/// (`….stderr.log`), its prompt (`….prompt.md`), its result while that is not recorded (`….result.json`), what a run printed (`run-….log`), and what a run that died while it cut one
 /// left (`.part`).
 static NAMES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let attempt = r"(?<attempt>.+-\d{3,}-(?<run>r-[0-9a-f]{8})(?:-[0-9a-f]{16})?)(?:\.jsonl|\.stderr\.log|\.prompt\.md)";
+    let attempt = r"(?<attempt>.+-\d{3,}-(?<run>r-[0-9a-f]{8})(?:-[0-9a-f]{16})?)(?:\.jsonl|\.stderr\.log|\.prompt\.md|\.result\.json)";
     let printed = r"(?<printed>run-[A-Za-z0-9._-]+)\.log";
     Regex::new(&format!(r"^(?:{attempt}|{printed})(?:\.part)?$")).ok()
 });

@@ -14,7 +14,7 @@ use super::{
 
 /// One attempt on one task: built by the engine, stored, and read back as `ralph history --json` prints it. Fields that
 /// are skipped there are recorded all the same.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     pub task_id: TaskId,
     pub key: Option<Key>,
@@ -79,18 +79,18 @@ pub struct Attempt {
     /// Equal: the same to the message.
     pub fingerprint_fine: Option<String>,
     pub failing_tests: Vec<String>,
-    #[serde(skip)]
+    #[serde(skip_serializing, default)]
     pub fingerprint_source: MarkSource,
-    #[serde(skip)]
+    #[serde(skip_serializing, default)]
     pub work_dir: Option<String>,
     /// The model by the agent's own account.
-    #[serde(skip)]
+    #[serde(skip_serializing, default)]
     pub agent_model: Option<String>,
     /// First sentence of a done attempt's result.
-    #[serde(skip)]
+    #[serde(skip_serializing, default)]
     pub summary: Option<String>,
     /// The last usage limit that the service spoke of, as JSON.
-    #[serde(skip)]
+    #[serde(skip_serializing, default)]
     pub limit_notice: Option<String>,
 }
 
@@ -302,7 +302,7 @@ pub struct LandingIntent {
 
 names! {
     /// What a failure's fingerprint was taken from.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum MarkSource {
         #[default]
         Gate => "gate",
@@ -323,8 +323,18 @@ pub struct FailureMark {
     pub failing: Vec<String>,
 }
 
+/// What an attempt said last and the end of its log, masked, for machines that do not have the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptOutput {
+    /// The machine that has the log.
+    pub host: String,
+    pub final_text: String,
+    /// Whole lines.
+    pub tail: String,
+}
+
 /// A structured account of a failed attempt, as stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportRow {
     pub what_was_tried: String,
     pub why_it_failed: String,

@@ -1,10 +1,10 @@
 //! Insights worth telling later tasks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Key, LearningId, TaskId, Timestamp};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewLearning {
     pub category: String,
     /// What it is about, in one line, where somebody said.

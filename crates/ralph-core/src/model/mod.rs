@@ -76,8 +76,8 @@ mod time;
 mod verification;
 
 pub use attempt::{
-    Attempt, CommitIntent, FailureMark, GateOutcome, GateRecord, GitRecord, LandingIntent, LeftoverFile,
-    MarkSource, ReportRow, TaskMetrics,
+    Attempt, AttemptOutput, CommitIntent, FailureMark, GateOutcome, GateRecord, GitRecord, LandingIntent,
+    LeftoverFile, MarkSource, ReportRow, TaskMetrics,
 };
 pub use cost::{
     AttemptCost, CategorySums, Cost, FlakySums, ModelSums, Recent, RetrySums, ReviewSums, SpentOnTask, Stats,

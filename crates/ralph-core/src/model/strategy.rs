@@ -79,7 +79,7 @@ names! {
 }
 
 /// A task that was attempted and is like the one in question.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Neighbour {
     pub name: String,
     pub likeness: f64,

@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::quotations::Quotations;
 use super::{Scope, Signals, cut, is_placeholder, limits};
@@ -11,7 +11,7 @@ use crate::markdown::Fence;
 use crate::text::{Pattern, last_paragraph, without_signals};
 
 /// The `Task KEY: NAME FAILED` block of spec executors.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedBlock {
     pub key: String,
     pub name: String,

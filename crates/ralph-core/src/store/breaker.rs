@@ -60,6 +60,13 @@ fn read(conn: &Connection) -> Result<Breaker> {
     conn.one(sql, [])
 }
 
+/// For [`Connection::read_ahead`]: what [`standing`] of a task that fixes nothing reads.
+pub(super) fn read_ahead(tx: &Connection, task: &TaskId) {
+    let _ = read(tx);
+    let _ = fixes::root_of(tx, task);
+    let _ = split_from(tx, task);
+}
+
 pub(super) fn standing(tx: &Connection, task: &TaskId, token: &Token) -> Result<BreakerStanding> {
     let now = read(tx)?;
     let is_closed = now.state == BreakerState::Closed;
@@ -107,14 +114,19 @@ pub(super) fn after(tx: &Connection, root: &str, capture: &Capture) -> Result<()
 /// The task that a failure counts for: a fix task counts as the task it fixes, a part of a split as the task that was
 /// split.
 fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
-    let split = "SELECT c.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
-         WHERE i.task_id = ?1 AND c.kind = 'SPLIT_TASK'";
     let mut root = fixes::root_of(conn, task)?;
     for _ in 0..MOST_SPLITS {
-        let Some(whole) = conn.first(split, [&root])? else { break };
+        let Some(whole) = split_from(conn, &root)? else { break };
         root = fixes::root_of(conn, &whole)?;
     }
     Ok(root)
+}
+
+/// The task that was split into this one and others.
+fn split_from(conn: &Connection, task: &TaskId) -> Result<Option<TaskId>> {
+    let sql = "SELECT c.task_id FROM changed_in i JOIN plan_changes c ON c.id = i.change_id
+         WHERE i.task_id = ?1 AND c.kind = 'SPLIT_TASK'";
+    conn.first(sql, [task])
 }
 
 /// A person has seen to a task: its failures leave the streak. Where the rest would not have opened the breaker, it

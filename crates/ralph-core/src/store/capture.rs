@@ -9,7 +9,8 @@ use crate::breaker::BreakerChange;
 use crate::decide::Standing;
 use crate::event::RunEvent;
 use crate::model::{
-    Attempt, AttemptCost, DoneBy, NewLearning, Outcome, ReportRow, Status, TaskId, TaskMetrics, Token,
+    Attempt, AttemptCost, AttemptOutput, DoneBy, NewLearning, Outcome, ReportRow, Status, TaskId,
+    TaskMetrics, Token,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Capture {
     /// Its record; the store numbers it.
     pub attempt: Attempt,
     pub report: Option<ReportRow>,
+    /// For machines that do not have its log.
+    pub output: Option<AttemptOutput>,
     pub learnings: Vec<NewLearning>,
     /// What the attempt teaches about its model and its task; none for what no agent's work decided.
     pub lesson: Option<Lesson>,
@@ -57,6 +60,12 @@ impl Store {
         mut settle: impl FnMut(&Standing) -> Capture,
     ) -> Result<Capture> {
         self.write(Durability::Power, |tx| {
+            tx.read_ahead(|| {
+                let _ = claims::refuse_moved(tx, task, token);
+                let _ = plan::metrics(tx, task);
+                let _ = claims::attempts_used(tx, task);
+                breaker::read_ahead(tx, task);
+            })?;
             claims::refuse_moved(tx, task, token)?;
             let standing = Standing {
                 metrics: plan::metrics(tx, task)?,
@@ -66,7 +75,7 @@ impl Store {
             let mut capture = settle(&standing);
             store(tx, &mut capture, random)?;
             breaker::after(tx, &standing.breaker.root, &capture)?;
-            claims::give_up(tx, task, token)?;
+            claims::end_held(tx, task)?;
             status::settle(tx, capture.attempt.ended_at())?;
             for event in &mut capture.events {
                 events::append(tx, event)?;
@@ -78,22 +87,44 @@ impl Store {
 
 pub(super) fn store(tx: &Connection, capture: &mut Capture, random: Random<'_>) -> Result<()> {
     let id = capture.attempt.task_id.clone();
+    // What is read is read at once, before anything is changed.
+    tx.read_ahead(|| {
+        let _ = claims::attempt_counts(tx, &id);
+        let _ = status::place(tx, &id);
+        let _ = learnings::rates(tx);
+        if capture.lesson.is_some() {
+            experience::read_ahead(tx, &id);
+        }
+    })?;
     let before = claims::attempt_counts(tx, &id)?;
+    let place = status::place(tx, &id)?;
+    let rates = learnings::rates(tx)?;
+    let known = match &capture.lesson {
+        Some(_) => Some(experience::before(tx, &id)?),
+        None => None,
+    };
     capture.attempt.attempt_number = before.recorded + 1;
     capture.attempt.attempt = before.counted + 1;
     let attempt = &capture.attempt;
     let ended_at = attempt.ended_at();
     tx.insert_record("iteration_outcomes", attempt, &[])?;
+    if let Some(output) = &capture.output {
+        tx.insert_record(
+            "attempt_outputs",
+            output,
+            bind! { task_id: id, attempt_number: attempt.attempt_number },
+        )?;
+    }
     if let Some(report) = &capture.report {
         let number = attempt.attempt_number;
         let more = bind! { task_id: id, attempt_number: number, created_at: ended_at };
         tx.insert_record("failure_reports", report, more)?;
     }
     // Before the new ones: one of them may take the place of one that was shown.
-    learnings::credit(tx, capture)?;
+    learnings::credit(tx, capture, rates)?;
     learnings::learn(tx, &capture.learnings, &id, ended_at, random)?;
-    if let Some(lesson) = &capture.lesson {
-        experience::learn(tx, attempt, lesson)?;
+    if let Some((lesson, known)) = capture.lesson.as_ref().zip(known) {
+        experience::learn(tx, attempt, lesson, known)?;
     }
     metrics(tx, capture)?;
     if attempt.counted {
@@ -101,7 +132,7 @@ pub(super) fn store(tx: &Connection, capture: &mut Capture, random: Random<'_>) 
     }
     run_totals(tx, attempt)?;
     agents_md::note(tx, capture)?;
-    task_status(tx, capture)?;
+    task_status(tx, capture, &place)?;
     plan_changes::after(tx, capture, random)?;
     fixes::after(tx, capture, random)
 }
@@ -148,24 +179,23 @@ fn run_totals(tx: &Connection, attempt: &Attempt) -> Result<()> {
     }
 }
 
-fn task_status(tx: &Connection, capture: &Capture) -> Result<()> {
+fn task_status(tx: &Connection, capture: &Capture, place: &status::Place) -> Result<()> {
     let id = &capture.attempt.task_id;
     let now = capture.attempt.ended_at();
     if capture.own_work {
         tx.change("UPDATE tasks SET own_work = 1 WHERE id = ?1", [id])?;
     }
     match &capture.next {
-        TaskNext::Pending => status::set(tx, id, Status::Pending, None, now),
-        TaskNext::Blocked { reason } => status::set(tx, id, Status::Blocked, Some(reason), now),
+        TaskNext::Pending => status::set_at(tx, id, place, Status::Pending, None, now),
+        TaskNext::Blocked { reason } => status::set_at(tx, id, place, Status::Blocked, Some(reason), now),
         TaskNext::Done => {
             // Somebody may have given the task children meanwhile; then it is done when they are.
-            let open = status::has_open_children(tx, id)?;
-            if open {
-                return status::set(tx, id, Status::Pending, None, now);
+            if place.open_children > 0 {
+                return status::set_at(tx, id, place, Status::Pending, None, now);
             }
             let verification = &capture.attempt.verification;
             let by = if verification.level.is_verified() { DoneBy::Gate } else { DoneBy::Agent };
-            status::set_done(tx, id, by, verification, now)
+            status::set_done_at(tx, id, place, by, verification, now)
         }
     }
 }

@@ -134,6 +134,11 @@ impl Store {
         let rows = if request.limit.is_some() { Writes::Plan } else { Writes::Claims };
         self.write_rows(rows, Durability::Process, |tx| {
             let Some(id) = take(tx, request)? else { return Ok(None) };
+            tx.read_ahead(|| {
+                let _ = plan::known(tx, &id);
+                let _ = plan::metrics(tx, &id);
+                let _ = attempt_counts(tx, &id);
+            })?;
             Ok(Some(Claimed {
                 task: plan::known(tx, &id)?,
                 metrics: plan::metrics(tx, &id)?,
@@ -352,12 +357,12 @@ fn take_first(tx: &Connection, request: &ClaimRequest, among: &str) -> Result<Op
 }
 
 pub(super) fn attempts_used(conn: &Connection, task: &TaskId) -> Result<u32> {
-    let root = fixes::root_of(conn, task)?;
     conn.one(
-        "SELECT coalesce((SELECT attempts_used FROM strategy_metrics WHERE task_id = :root), 0)
+        "SELECT coalesce((SELECT attempts_used FROM strategy_metrics WHERE task_id = r.root), 0)
              + (SELECT count(*) FROM claims c LEFT JOIN fixes f ON f.task_id = c.task_id
-                WHERE coalesce(f.root_id, c.task_id) = :root AND c.task_id <> :task)",
-        bind! { root, task },
+                WHERE coalesce(f.root_id, c.task_id) = r.root AND c.task_id <> ?1)
+         FROM (SELECT coalesce((SELECT root_id FROM fixes WHERE task_id = ?1), ?1) AS root) AS r",
+        [task],
     )
 }
 
@@ -390,6 +395,11 @@ pub(super) fn refuse_claimed(tx: &Connection, id: &TaskId) -> Result<()> {
     })
 }
 
+/// Ends a claim that is known to be held, in a transaction that keeps others from taking it.
+pub(super) fn end_held(tx: &Connection, task: &TaskId) -> Result<()> {
+    tx.change("DELETE FROM claims WHERE task_id = ?1", [task])
+}
+
 /// Ends a claim if the token is still its own; else somebody else has dealt with the attempt.
 pub(super) fn give_up(tx: &Connection, task: &TaskId, token: &Token) -> Result<()> {
     match tx.changed("DELETE FROM claims WHERE task_id = :task AND token = :token", bind! { task, token })? {
@@ -402,9 +412,10 @@ pub(super) fn give_up(tx: &Connection, task: &TaskId, token: &Token) -> Result<(
 /// its root may be attempted.
 pub(super) fn spend_attempt(tx: &Connection, task: &TaskId) -> Result<()> {
     tx.change(
-        "INSERT INTO strategy_metrics (task_id, attempts_used) VALUES (?1, 1)
+        "INSERT INTO strategy_metrics (task_id, attempts_used)
+         VALUES (coalesce((SELECT root_id FROM fixes WHERE task_id = ?1), ?1), 1)
          ON CONFLICT (task_id) DO UPDATE SET attempts_used = strategy_metrics.attempts_used + 1",
-        [fixes::root_of(tx, task)?],
+        [task],
     )
 }
 

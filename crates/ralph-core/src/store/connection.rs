@@ -105,6 +105,19 @@ impl Connection {
         }
     }
 
+    /// Asks a server at once for what the reads in `reads` are about to ask it for one by one, as
+    /// [`Session::read_ahead`] says; of several reads in one function only for the first. A file has no need of it.
+    pub fn read_ahead(&self, reads: impl FnOnce()) -> Result<()> {
+        match self {
+            Self::Sqlite(_) => {
+                drop(reads);
+                Ok(())
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(session) => session.read_ahead(reads),
+        }
+    }
+
     /// Runs one transaction that writes; nothing of it stays if it fails.
     pub fn write<T>(&self, change: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         match self {

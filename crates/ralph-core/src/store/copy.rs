@@ -15,12 +15,13 @@ const OWN: [&str; 4] = ["learning_postings", "undo_rows", "schema_version", "tas
 /// Tables that a new store has rows in.
 const FILLED: [&str; 3] = ["totals", "breaker", "learning_corpus"];
 /// Columns with what is only true in one clone.
-const LOCAL: [(&str, &str); 5] = [
+const LOCAL: [(&str, &str); 6] = [
     ("agents_md_bullets", "path"),
     ("agents_md_names", "path"),
     ("agents_md_writes", "path"),
     ("first_looks", "look"),
     ("kept_files", "work_dir"),
+    ("workers", "work_tree"),
 ];
 /// Rows that are read and written at once.
 const AT_ONCE: usize = 500;

@@ -94,16 +94,24 @@ fn id_of(conn: &Connection, run: &RunId, seq: u64) -> Result<i64> {
 /// Stores an event under its number, or under the next one where another worker of the run was quicker: the event is given
 /// the number that is stored.
 pub(super) fn append(tx: &Connection, event: &mut RunEvent) -> Result<()> {
+    if insert_last(tx, event)? {
+        return Ok(());
+    }
     let first = id_of(tx, &event.run_id, 0)?;
     let sql = "SELECT coalesce(max(id) - :first, 0) + 1 FROM run_events
          WHERE id > :first AND id < :first + 4294967296";
     let next: u64 = tx.one(sql, bind! { first })?;
     event.seq = event.seq.max(next);
-    tx.insert(
-        "run_events",
-        bind! {
-            id: id_of(tx, &event.run_id, event.seq)?, run_id: event.run_id, seq: event.seq, at: event.at,
-            type: event.kind.name(), json: Json(&*event),
-        },
-    )
+    insert_last(tx, event).map(drop)
+}
+
+/// Inserts an event unless the run has one of that number or a later one.
+fn insert_last(tx: &Connection, event: &RunEvent) -> Result<bool> {
+    let sql = "INSERT INTO run_events (id, run_id, seq, at, type, json)
+         SELECT f.first + :place, :run, :seq, :at, :kind, :json
+         FROM (SELECT coalesce((SELECT number FROM runs WHERE id = :run), 0) * 4294967296 AS first) AS f
+         WHERE NOT EXISTS (SELECT 1 FROM run_events WHERE id >= f.first + :place AND id < f.first + 4294967296)";
+    let place = u32::try_from(event.seq).unwrap_or(u32::MAX);
+    let values = bind! { run: event.run_id, place, seq: event.seq, at: event.at, kind: event.kind.name(), json: Json(event) };
+    Ok(tx.changed(sql, values)? > 0)
 }

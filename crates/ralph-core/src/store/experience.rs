@@ -14,7 +14,7 @@ use crate::similar_tasks::{Frequencies, Profile, Tried};
 /// Tasks that one term brings in at most, those attempted last first.
 const POSTINGS: u32 = 50;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Lesson {
     pub model: String,
     pub done: bool,
@@ -77,11 +77,13 @@ impl Store {
 
     pub fn frequencies(&self, terms: &[String]) -> Result<Frequencies> {
         self.read_once(|conn| {
+            let tasks_with = |term: &String| -> Result<Option<u64>> {
+                conn.first("SELECT tasks FROM task_postings WHERE term = ?1 AND doc = 0", [term])
+            };
+            conn.read_ahead(|| terms.iter().for_each(|term| drop(tasks_with(term))))?;
             let mut with = HashMap::new();
             for term in terms {
-                let sql = "SELECT tasks FROM task_postings WHERE term = ?1 AND doc = 0";
-                let tasks = conn.first(sql, [term])?;
-                with.extend(tasks.map(|tasks| (term.clone(), tasks)));
+                with.extend(tasks_with(term)?.map(|tasks| (term.clone(), tasks)));
             }
             Ok(Frequencies { tasks: conn.one("SELECT tried_tasks FROM totals", [])?, with })
         })
@@ -91,7 +93,9 @@ impl Store {
     pub fn tried(&self, lookup: &[(String, f64)], except: &TaskId, most: usize) -> Result<Vec<Tried>> {
         self.read_once(|conn| {
             let mut all = Vec::new();
-            for doc in candidates(conn, lookup, most)? {
+            let docs = candidates(conn, lookup, most)?;
+            conn.read_ahead(|| docs.iter().for_each(|doc| drop(tried(conn, *doc, except))))?;
+            for doc in docs {
                 all.extend(tried(conn, doc, except)?);
             }
             Ok(all)
@@ -101,12 +105,14 @@ impl Store {
 
 fn candidates(conn: &Connection, lookup: &[(String, f64)], most: usize) -> Result<Vec<i64>> {
     let mut worth: BTreeMap<i64, f64> = BTreeMap::new();
-    for (term, value) in lookup {
+    let with = |term: &String| -> Result<Vec<i64>> {
         let sql = "SELECT doc FROM task_postings WHERE term = :term AND doc > 0
              ORDER BY doc DESC LIMIT :most";
-        let values = bind! { term, most: POSTINGS };
-        let docs: Vec<i64> = conn.all(sql, values)?;
-        for doc in docs {
+        conn.all(sql, bind! { term, most: POSTINGS })
+    };
+    conn.read_ahead(|| lookup.iter().for_each(|(term, _)| drop(with(term))))?;
+    for (term, value) in lookup {
+        for doc in with(term)? {
             *worth.entry(doc).or_default() += value;
         }
     }
@@ -143,10 +149,37 @@ fn done(row: &Row<'_>, name: &str) -> ReadResult<Option<String>> {
     Ok(done.iter().find(|model| last.as_ref() == Some(model)).or(done.first()).cloned())
 }
 
-pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Result<()> {
-    let task = &attempt.task_id;
+/// What is known before an attempt teaches more.
+pub(super) struct Known {
+    trials: Vec<Trial>,
+    profile: Option<StoredProfile>,
+    beliefs: StoredBeliefs,
+}
+
+/// For [`Connection::read_ahead`].
+pub(super) fn read_ahead(tx: &Connection, task: &TaskId) {
+    let _ = trials(tx, task);
+    let _ = profile(tx, task);
+    let _ = stored(tx);
+}
+
+pub(super) fn before(tx: &Connection, task: &TaskId) -> Result<Known> {
+    Ok(Known { trials: trials(tx, task)?, profile: profile(tx, task)?, beliefs: stored(tx)? })
+}
+
+fn trials(tx: &Connection, task: &TaskId) -> Result<Vec<Trial>> {
     let sql = "SELECT trials FROM strategy_metrics WHERE task_id = ?1";
-    let mut trials: Vec<Trial> = tx.first(sql, [task])?.unwrap_or_default();
+    Ok(tx.first(sql, [task])?.unwrap_or_default())
+}
+
+fn profile(tx: &Connection, task: &TaskId) -> Result<Option<StoredProfile>> {
+    let sql = "SELECT d.* FROM strategy_metrics m JOIN task_docs d ON d.doc = m.doc WHERE m.task_id = ?1";
+    tx.first(sql, [task])
+}
+
+pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson, known: Known) -> Result<()> {
+    let task = &attempt.task_id;
+    let Known { mut trials, profile, beliefs: mut stored } = known;
     let place = trials.iter().position(|(model, ..)| *model == lesson.model);
     let place = place.unwrap_or_else(|| {
         trials.push((lesson.model.clone(), 0, 0));
@@ -156,21 +189,19 @@ pub(super) fn learn(tx: &Connection, attempt: &Attempt, lesson: &Lesson) -> Resu
         *failed += u32::from(!lesson.done);
         *done += u32::from(lesson.done);
     }
-    let doc = remember(tx, task, &lesson.profile)?;
+    let doc = remember(tx, task, &lesson.profile, profile)?;
     let values = bind! { task_id: task, trials: Json(&trials), doc };
     tx.upsert("strategy_metrics", &["task_id"], values)?;
     let agent = attempt.agent.as_deref().unwrap_or_default();
-    let mut stored = stored(tx)?;
     let after = lesson.learned(&stored.beliefs(agent));
     stored.set(agent, &lesson.model, after);
     tx.change("UPDATE totals SET beliefs = ?1", [Json(&stored)])
 }
 
 /// Stores what a task is about; returns its document.
-fn remember(tx: &Connection, task: &TaskId, seen: &Profile) -> Result<i64> {
-    let sql = "SELECT d.* FROM strategy_metrics m JOIN task_docs d ON d.doc = m.doc WHERE m.task_id = ?1";
+fn remember(tx: &Connection, task: &TaskId, seen: &Profile, known: Option<StoredProfile>) -> Result<i64> {
     let mut whole = seen.clone();
-    if let Some(StoredProfile { doc, title, words, files }) = tx.first(sql, [task])? {
+    if let Some(StoredProfile { doc, title, words, files }) = known {
         let known = Profile::from_stored(&title, &words, files);
         whole = seen.with(&known);
         if known.says_the_same_as(&whole) {

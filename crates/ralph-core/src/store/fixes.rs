@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::sql::{Changes, Connection, Statements, bind, record};
-use super::{Capture, KeptFixes, Random, Result, Store, plan, status, task_changes};
+use super::{Capture, KeptFixes, Random, Result, Store, StoreError, plan, status, task_changes};
 use crate::model::{NewTask, Status, Task, TaskId, Timestamp};
 use crate::plan::Draft;
 use crate::recovery::{FinalState, Lineage};
@@ -93,7 +93,7 @@ impl Store {
     }
 
     pub fn fix_family(&self, task: &TaskId) -> Result<FixFamily> {
-        self.read_once(|conn| family(conn, task))
+        self.read(|conn| family(conn, task))
     }
 
     pub fn fix_records(&self) -> Result<Vec<(TaskId, FixRecord)>> {
@@ -132,27 +132,46 @@ pub(super) fn root_of(conn: &Connection, task: &TaskId) -> Result<TaskId> {
     Ok(root.flatten().unwrap_or_else(|| task.clone()))
 }
 
+/// A task of a chain of fixes.
+struct ChainLink {
+    id: TaskId,
+    name: String,
+    /// The fixes that were made for it, and for all that it is the root of.
+    fixes: Vec<String>,
+    below: usize,
+}
+
+record!(ChainLink { id, name, fixes, below });
+
 fn family(conn: &Connection, task: &TaskId) -> Result<FixFamily> {
-    let mut chain = vec![task.clone()];
-    let original = "SELECT original_id FROM fixes WHERE task_id = ?1";
-    while let Some(last) = chain.last()
-        && let Some(original) = conn.first::<Option<TaskId>>(original, [last])?.flatten()
-        && !chain.contains(&original)
-    {
-        chain.push(original);
+    let sql = format!(
+        "WITH RECURSIVE chain (id, place) AS (
+             SELECT id, 0 FROM tasks WHERE id = ?1
+             UNION ALL SELECT f.original_id, c.place + 1 FROM chain c JOIN fixes f ON f.task_id = c.id
+             WHERE f.original_id IS NOT NULL AND c.place < {MOST_LINKS})
+         SELECT t.id, coalesce(t.key, t.id) AS name,
+             (SELECT json_group_array(key) FROM (SELECT key FROM fix_attempts WHERE original_id = t.id
+                  ORDER BY ordinal) AS made) AS fixes,
+             (SELECT count(*) FROM fix_attempts WHERE root_id = t.id) AS below
+         FROM chain c JOIN tasks t ON t.id = c.id ORDER BY c.place"
+    );
+    let mut links: Vec<ChainLink> = Vec::new();
+    for link in conn.all::<ChainLink, Vec<_>>(&sql, [task])? {
+        // A file may say that two tasks fix each other.
+        if links.iter().any(|known| known.id == link.id) {
+            break;
+        }
+        links.push(link);
     }
-    let own_name = "SELECT coalesce(key, id) FROM tasks WHERE id = ?1";
-    let names = chain.iter().rev().map(|id| conn.one(own_name, [id]));
-    let mut names: Vec<String> = names.collect::<Result<_>>()?;
-    let root = chain.last().unwrap_or(task);
+    let [own, above @ ..] = links.as_slice() else { return Err(StoreError::UnknownTask(task.to_string())) };
     Ok(FixFamily {
         lineage: Lineage {
-            failed: names.pop().unwrap_or_default(),
-            above: names,
-            fixes: keys(conn, task)?,
-            below_root: conn.one("SELECT count(*) FROM fix_attempts WHERE root_id = ?1", [root])?,
+            failed: own.name.clone(),
+            above: above.iter().rev().map(|link| link.name.clone()).collect(),
+            fixes: own.fixes.clone(),
+            below_root: above.last().unwrap_or(own).below,
         },
-        chain,
+        chain: links.into_iter().map(|link| link.id).collect(),
     })
 }
 
@@ -177,6 +196,11 @@ pub(super) fn after(tx: &Connection, capture: &Capture, random: Random<'_>) -> R
     if let Some(end) = &capture.recovery_end {
         end_recovery(tx, end, now)?;
     }
+    tx.read_ahead(|| {
+        let _ = plan::known(tx, id);
+        let _ = link(tx, id);
+        let _ = open_fixes(tx, id);
+    })?;
     let task = plan::known(tx, id)?;
     let link = link(tx, id)?;
     if task.status.satisfies() {
@@ -274,7 +298,14 @@ pub(super) fn take_back(tx: &Connection, original: &TaskId, now: Timestamp) -> R
 }
 
 fn skip_fixes(tx: &Connection, original: &TaskId, reason: &str, now: Timestamp) -> Result<()> {
-    let open: Vec<TaskId> = tx.all(
+    for fix in open_fixes(tx, original)? {
+        status::set(tx, &fix, Status::Skipped, Some(reason), now)?;
+    }
+    Ok(())
+}
+
+fn open_fixes(tx: &Connection, original: &TaskId) -> Result<Vec<TaskId>> {
+    tx.all(
         "WITH RECURSIVE family (id) AS (
              SELECT task_id FROM fixes WHERE original_id = ?1
              UNION SELECT f.task_id FROM fixes f JOIN family y ON f.original_id = y.id)
@@ -282,11 +313,7 @@ fn skip_fixes(tx: &Connection, original: &TaskId, reason: &str, now: Timestamp) 
          WHERE t.id <> ?1 AND t.status IN ('pending', 'blocked', 'failed')
              AND NOT EXISTS (SELECT 1 FROM claims c WHERE c.task_id = t.id)",
         [original],
-    )?;
-    for fix in open {
-        status::set(tx, &fix, Status::Skipped, Some(reason), now)?;
-    }
-    Ok(())
+    )
 }
 
 /// Fix tasks that a file has, and those it remembers.

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::sql::{FromRow, Json, ReadResult, Row, Statements, conditions, line, record, value};
+use super::sql::{FromRow, Json, ReadResult, Row, Statements, bind, conditions, line, record, value};
 use super::{Result, Store};
 use crate::analysis::Fact;
 use crate::model::{
-    Attempt, Baseline, Cost, ErrorType, Key, Level, Outcome, Phase, ReportRow, RunId, TaskId, Timestamp,
-    Verification,
+    Attempt, AttemptOutput, Baseline, Cost, ErrorType, Key, Level, Outcome, Phase, ReportRow, RunId, TaskId,
+    Timestamp, Verification,
 };
 use crate::sandbox::{Denial, SandboxRecord};
 
@@ -69,6 +69,7 @@ record!(ReportRow {
     excerpt, auto,
 } reads {});
 
+record!(AttemptOutput { host, final_text, tail } reads {});
 record!(PastFailure { attempt, report via report });
 record!(FailureRow {
     task_id, key, spec, name, title via line, attempt = "ordinal", attempt_number, run_id, model, outcome,
@@ -178,6 +179,16 @@ impl Store {
 
     pub fn run_history(&self, run: &RunId) -> Result<Vec<Attempt>> {
         self.all(&format!("{ATTEMPT} WHERE o.run_id = ?1 ORDER BY o.started_at, o.rowid"), [run])
+    }
+
+    /// What an attempt said last, where that is stored.
+    pub fn attempt_output(&self, task: &TaskId, attempt_number: u32) -> Result<Option<AttemptOutput>> {
+        // Only read, a database may be of a version without it.
+        if !self.conn().has_table("attempt_outputs")? {
+            return Ok(None);
+        }
+        let sql = "SELECT * FROM attempt_outputs WHERE task_id = :task AND attempt_number = :attempt_number";
+        self.first(sql, bind! { task, attempt_number })
     }
 
     /// The attempts that were recorded last, newest first.

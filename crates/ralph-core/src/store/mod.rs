@@ -66,7 +66,7 @@ pub use runs::*;
 pub use side_sessions::*;
 pub use sources::*;
 pub use sqlite::{
-    Absent, LockWait, Patience, Rescued, Store, has_wal, newest_copy, rescued, rescued_since,
+    Absent, LockWait, Patience, Rescued, Store, WaitCause, has_wal, newest_copy, rescued, rescued_since,
     restore_command, wal_path,
 };
 pub use undo::{ActionKind, FieldChange, PlanAction};
@@ -136,6 +136,15 @@ impl StoreError {
             Self::Engine { .. } => true,
             #[cfg(feature = "postgres")]
             Self::Server { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the connection to a server broke while it was used.
+    fn is_connection_lost(&self) -> bool {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Server { fault, .. } => *fault == ServerFault::Lost,
             _ => false,
         }
     }

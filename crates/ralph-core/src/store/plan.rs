@@ -359,6 +359,11 @@ impl Store {
         self.all(sql, [after])
     }
 
+    /// Whether the gate of some parent is due.
+    pub fn has_gate_due(&self) -> Result<bool> {
+        self.has("SELECT 1 FROM tasks WHERE gate_due = 1 AND verify IS NOT NULL LIMIT 1", [])
+    }
+
     pub fn metrics(&self, task: &TaskId) -> Result<TaskMetrics> {
         self.read(|conn| metrics(conn, task))
     }

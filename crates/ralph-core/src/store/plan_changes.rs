@@ -64,12 +64,12 @@ impl Store {
 
     /// How far a task may still change the plan. A fix task stands where the task it fixes does.
     pub fn change_standing(&self, task: &TaskId) -> Result<ChangeStanding> {
-        let root = self.work_owner(task)?;
         let sql = "SELECT
-                 (SELECT count(*) FROM plan_changes WHERE task_id = :task AND refusal IS NULL) AS made,
-                 (SELECT depth FROM changed_in WHERE task_id IN (:task, :root)
-                  ORDER BY task_id = :task DESC LIMIT 1) AS depth";
-        self.one(sql, bind! { task, root })
+                 (SELECT count(*) FROM plan_changes WHERE task_id = ?1 AND refusal IS NULL) AS made,
+                 (SELECT depth FROM changed_in
+                  WHERE task_id = ?1 OR task_id = (SELECT root_id FROM fixes WHERE task_id = ?1)
+                  ORDER BY task_id = ?1 DESC LIMIT 1) AS depth";
+        self.one(sql, [task])
     }
 
     /// The names of everything a task waits for: dependencies and children.

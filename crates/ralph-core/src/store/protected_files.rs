@@ -110,6 +110,18 @@ impl Store {
         })
     }
 
+    /// The files that attempts on a task made, or on the task that it is a fix for.
+    pub fn made_files_of_root(&self, task: &TaskId) -> Result<Vec<String>> {
+        let sql = "SELECT path FROM made_files
+             WHERE task_id = coalesce((SELECT root_id FROM fixes WHERE task_id = ?1), ?1)";
+        self.all(sql, [task])
+    }
+
+    /// The files that the root of a fix task declares; none for a task that fixes nothing.
+    pub fn files_of_root(&self, fix: &TaskId) -> Result<Option<Vec<String>>> {
+        self.first("SELECT files FROM tasks WHERE id = (SELECT root_id FROM fixes WHERE task_id = ?1)", [fix])
+    }
+
     pub fn made_files(&self, task: &TaskId) -> Result<Vec<String>> {
         self.all("SELECT path FROM made_files WHERE task_id = ?1", [task])
     }

@@ -136,8 +136,14 @@ pub(super) trait Changes: Statements {
         }
     }
 
+    /// A change that nobody asks the result of. On a server, what is wrong with it may be told only by the next statement or
+    /// at the end of the transaction.
     fn change(&self, sql: &str, params: impl Params) -> Result<()> {
-        self.changed(sql, params).map(drop)
+        match self.connection() {
+            Connection::Sqlite(_) => self.changed(sql, params).map(drop),
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => session.enqueue(sql, &params.values()),
+        }
     }
 
     fn insert(&self, table: &str, values: Values<'_>) -> Result<()> {

@@ -3,10 +3,24 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::plan;
-use super::sql::{Changes, Connection, Json, Statements, bind};
+use super::sql::{Changes, Connection, Json, Statements, bind, record};
 use super::{Result, StoreError};
 use crate::model::{DoneBy, Level, Status, TaskId, Timestamp, Verification};
 use crate::plan::graph::cycles;
+
+/// Where a task stands before its status is set.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub status: Status,
+    pub open_children: u32,
+    pub parent: Option<TaskId>,
+}
+
+record!(Place { status, open_children, parent = "parent_id" });
+
+pub(super) fn place(conn: &Connection, id: &TaskId) -> Result<Place> {
+    conn.one("SELECT status, open_children, parent_id FROM tasks WHERE id = ?1", [id])
+}
 
 /// Sets a status and keeps the count of failed ancestors below it. Dependents, parents and totals are kept by
 /// triggers.
@@ -17,14 +31,25 @@ pub(super) fn set(
     reason: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    let before: Status = conn.one("SELECT status FROM tasks WHERE id = ?1", [id])?;
+    set_at(conn, id, &place(conn, id)?, status, reason, now)
+}
+
+pub(super) fn set_at(
+    conn: &Connection,
+    id: &TaskId,
+    place: &Place,
+    status: Status,
+    reason: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
+    let before = place.status;
     conn.change(
         "UPDATE tasks SET status = :status, reason = :reason, needs_human = :blocked,
              updated_at = :now WHERE id = :id",
         bind! { id, status, reason, blocked: status == Status::Blocked, now },
     )?;
     if before == Status::Done {
-        verify_above(conn, id)?;
+        verify_from(conn, place.parent.clone())?;
     }
     match (before == Status::Failed, status == Status::Failed) {
         (false, true) => shift_failed_below(conn, id, 1),
@@ -40,7 +65,18 @@ pub(super) fn set_done(
     verification: &Verification,
     now: Timestamp,
 ) -> Result<()> {
-    set(conn, id, Status::Done, None, now)?;
+    set_done_at(conn, id, &place(conn, id)?, by, verification, now)
+}
+
+pub(super) fn set_done_at(
+    conn: &Connection,
+    id: &TaskId,
+    place: &Place,
+    by: DoneBy,
+    verification: &Verification,
+    now: Timestamp,
+) -> Result<()> {
+    set_at(conn, id, place, Status::Done, None, now)?;
     let level = verification.level;
     let (verified, already_green) = (level.is_verified(), verification.already_green);
     conn.change(
@@ -55,7 +91,7 @@ pub(super) fn set_done(
     if by == DoneBy::Children {
         verify_parent(conn, id)?;
     }
-    verify_above(conn, id)
+    verify_from(conn, place.parent.clone())
 }
 
 /// Decides anew what a task rests on that is done by its children: what the weakest of them does. Whether that changed.

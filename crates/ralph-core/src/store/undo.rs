@@ -248,8 +248,8 @@ fn put_back(tx: &Connection, changes: &[Change], now: Timestamp) -> Result<()> {
             let set: Vec<String> =
                 set.map(|column| format!("{} = {}", column.name, column.stored_in(":before"))).collect();
             let sql = format!("UPDATE {} SET {} WHERE {}", table.name, set.join(", "), columns.has_key());
-            let put = tx.change(&sql, bind! { before: change.before, key: change.key });
-            put.or_else(|error| cannot_put_back(error, change))?;
+            let put = tx.changed(&sql, bind! { before: change.before, key: change.key });
+            put.map(drop).or_else(|error| cannot_put_back(error, change))?;
         }
     }
     update_derived(tx, changes, now)
@@ -335,7 +335,7 @@ fn insert(tx: &Connection, table: &Table, columns: &Columns, change: &Change) ->
     let before = change.before.clone().unwrap_or_default();
     let before = if table.name == "tasks" { with_free_position(tx, &before)? } else { before };
     let Some(id) = change.task().filter(|_| is_doc) else {
-        return tx.change(&sql, bind! { before }).or_else(|error| cannot_put_back(error, change));
+        return tx.changed(&sql, bind! { before }).map(drop).or_else(|error| cannot_put_back(error, change));
     };
     let doc: i64 = tx.one(&format!("{sql} RETURNING doc"), bind! { before })?;
     tx.change("UPDATE strategy_metrics SET doc = :doc WHERE task_id = :id", bind! { doc, id })

@@ -84,7 +84,9 @@ impl Store {
     /// Puts a worker on record with the working tree that it leases. `false` where that is leased by another.
     pub fn add_worker(&mut self, worker: &WorkerRow) -> Result<bool> {
         self.write(Durability::Process, |tx| {
-            if tx.has("SELECT 1 FROM workers WHERE work_tree = ?1", [&worker.work_tree])? {
+            // Other machines may have a tree of that name.
+            let work_tree = &*tx.local(&worker.work_tree);
+            if tx.has("SELECT 1 FROM workers WHERE work_tree = ?1", [work_tree])? {
                 return Ok(false);
             }
             tx.change(
@@ -96,7 +98,7 @@ impl Store {
                 "workers",
                 bind! {
                     run_id: worker.run_id, worker: worker.worker, host, pid, pid_started,
-                    expires_at: worker.expires_at, work_tree: worker.work_tree,
+                    expires_at: worker.expires_at, work_tree,
                 },
             )?;
             Ok(true)
@@ -113,7 +115,19 @@ impl Store {
     }
 
     pub fn workers(&self) -> Result<Vec<WorkerRow>> {
-        self.all("SELECT * FROM workers ORDER BY run_id, length(worker), worker", [])
+        let mut all: Vec<WorkerRow> =
+            self.all("SELECT * FROM workers ORDER BY run_id, length(worker), worker", [])?;
+        for worker in &mut all {
+            let shown = match self.conn().known_here(&worker.work_tree) {
+                Some(here) => here.to_owned(),
+                None => {
+                    let path = worker.work_tree.rsplit('\n').next().unwrap_or_default();
+                    format!("{}:{path}", worker.owner.host)
+                }
+            };
+            worker.work_tree = shown;
+        }
+        Ok(all)
     }
 
     /// The branch that a run's work lands on; none for a run in the project's own tree.
@@ -138,6 +152,13 @@ impl Store {
     pub fn iterations(&self, run: &RunId) -> Result<u32> {
         let found: Option<u32> = self.first("SELECT iterations FROM runs WHERE id = ?1", [run])?;
         Ok(found.unwrap_or(0))
+    }
+
+    /// The number of a claimed attempt in a run, if every one that is under way counts.
+    pub fn next_iteration(&self, run: &RunId) -> Result<u32> {
+        let sql = "SELECT coalesce((SELECT iterations FROM runs WHERE id = ?1), 0)
+             + max((SELECT count(*) FROM claims WHERE run_id = ?1 AND purpose = 'attempt'), 1)";
+        self.one(sql, [run])
     }
 
     /// Attempts of a run that are claimed.

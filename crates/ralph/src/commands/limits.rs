@@ -49,9 +49,14 @@ fn show(workspace: &Workspace, json: bool) -> CommandResult {
 
 fn clear(workspace: &mut Workspace, agent: Option<&str>, json: bool) -> CommandResult {
     let limits = workspace.store.agent_limits(now())?;
+    let agents = workspace.settings()?.agents;
+    // Limits are those of accounts, which are called like their agents where the settings name none.
+    let account = agent.and_then(|name| agents.get(name)?.setup.account.as_deref());
+    let agent = account.or(agent);
     if let Some(name) = agent
         && !limits.iter().any(|limit| limit.agent == name)
-        && !workspace.settings()?.agents.contains_key(name)
+        && !agents.contains_key(name)
+        && account.is_none()
     {
         let error = CommandError::usage(format_args!("unknown agent `{name}`"));
         return Err(error.hint("run `ralph limits show` to see the agents with a usage limit"));

@@ -14,7 +14,7 @@ const fn field(name: &'static str, kind: Kind, doc: &'static str) -> Key {
 }
 
 /// The keys of `[agents.NAME]`.
-pub const FIELDS: [Key; 9] = [
+pub const FIELDS: [Key; 10] = [
     field(
         "kind",
         Kind::Choice(|| AgentKind::ALL.map(AgentKind::as_str).into()),
@@ -46,6 +46,11 @@ pub const FIELDS: [Key; 9] = [
         "skip_permissions",
         Kind::Flag,
         "Let the agent use every tool without asking, because nobody is there to answer (default `true`). No effect with `kind = \"command\"`.",
+    ),
+    field(
+        "account",
+        Kind::Text,
+        "The account that pays for it: agents with the same account share its usage limits, also on other machines of a team. By default the agent's name.",
     ),
     field(
         "fallback",
@@ -143,6 +148,10 @@ pub(super) fn read(
                 if setup.command.first().is_none_or(String::is_empty) {
                     return Err(wrong(field, expected));
                 }
+            }
+            "account" => {
+                let account = item.as_str().filter(|account| !account.trim().is_empty());
+                setup.account = Some(account.ok_or_else(|| wrong(field, "a name"))?.to_owned());
             }
             "env" => setup.env = env(item).ok_or_else(|| wrong(field, "a table of strings"))?,
             "output" => {

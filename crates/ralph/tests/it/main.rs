@@ -66,8 +66,9 @@ mod runs;
 mod sandbox;
 mod secrets;
 mod serve;
-#[cfg(feature = "postgres")]
 mod server_store;
+#[cfg(feature = "postgres")]
+mod server_storm;
 mod specs;
 mod stage;
 mod stats;

@@ -241,7 +241,8 @@ fn a_connection_over_the_network_is_encrypted_and_the_certificate_is_checked() {
 
 #[test]
 fn people_see_who_works_where_and_stop_the_runs_of_a_host() {
-    let project = project(&format!("touch \"$RALPH_PROJECT/begun\"; sleep 1; {}", writes_own_file()));
+    let waits = "touch \"$RALPH_PROJECT/begun\"; while [ ! -e \"$RALPH_PROJECT/go\" ]; do sleep 0.05; done";
+    let project = project(&format!("{waits}; {}", writes_own_file()));
     add_tasks(&project, 2);
     assert_eq!(project.json(&["workers", "--json"]), serde_json::json!([]));
     let run = project.start(&["run"]);
@@ -264,6 +265,7 @@ fn people_see_who_works_where_and_stop_the_runs_of_a_host() {
     sql(&format!(
         "UPDATE \"{schema}\".runs SET host = '{there}'; UPDATE \"{schema}\".claims SET host = '{there}'"
     ));
+    project.write("go", "");
     let output = run.wait_with_output().unwrap();
     assert!(output.status.code().is_some());
     assert_eq!(project.history().len(), 1);

@@ -14,10 +14,10 @@ use crate::store::sql::{Changes, Connection, Json, Statements, bind};
 use crate::store::{Capture, Random, Result};
 
 /// Notes which learnings an attempt was shown; one that counts also judges them, once per task: its latest word stands.
-pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()> {
+/// `rates` are those of [`rates`] before the attempt.
+pub(in super::super) fn credit(tx: &Connection, capture: &Capture, mut rates: Vec<(u64, u64)>) -> Result<()> {
     let attempt = &capture.attempt;
     let counted_before = attempt.attempt.saturating_sub(1);
-    let mut rates: Vec<(u64, u64)> = tx.one("SELECT base_rates FROM totals", [])?;
     let kind = kind_of_attempt(counted_before);
     rates.resize(rates.len().max(kind + 1), (0, 0));
     let (attempts, successes) = rates.get(kind).copied().unwrap_or_default();
@@ -52,6 +52,11 @@ pub(in super::super) fn credit(tx: &Connection, capture: &Capture) -> Result<()>
         tx.change("UPDATE totals SET base_rates = ?1", [Json(&rates)])?;
     }
     Ok(())
+}
+
+/// How many attempts of each kind there were, and how many of them succeeded.
+pub(in super::super) fn rates(tx: &Connection) -> Result<Vec<(u64, u64)>> {
+    tx.one("SELECT base_rates FROM totals", [])
 }
 
 /// Who answers for a learning now: itself, or what replaced it.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 pub use change::*;
 pub(super) use change::{add_all, note_deleted, prune};
-pub(super) use credit::{credit, learn};
+pub(super) use credit::{credit, learn, rates};
 
 use super::sql::{Connection, ReadResult, Row, Statements, conditions, record, value};
 use super::sqlite::learning_index as index;
@@ -124,6 +124,7 @@ impl Store {
             if corpus.documents == 0 {
                 return Ok(corpus);
             }
+            conn.read_ahead(|| terms.iter().for_each(|term| drop(index::term_count(conn, &term.text))))?;
             for term in terms {
                 let df = index::term_count(conn, &term.text)?;
                 if df > 0 {
@@ -149,12 +150,18 @@ impl Store {
                 Some(_) => u64::from(u32::MAX),
                 None => LOOKUP_BUDGET,
             };
+            let with = |term: &Lookup| index::postings(conn, &term.text, deepest);
+            conn.read_ahead(|| lookup.iter().for_each(|term| drop(with(term))))?;
             let mut found = Vec::new();
             for term in lookup {
-                found.push((term.worth, index::postings(conn, &term.text, deepest)?));
+                found.push((term.worth, with(term)?));
             }
             let mut candidates = Vec::new();
-            for doc in shortlist(&found) {
+            let shortlist = shortlist(&found);
+            conn.read_ahead(|| {
+                shortlist.iter().take(most).for_each(|doc| drop(candidate(conn, *doc, before)));
+            })?;
+            for doc in shortlist {
                 if candidates.len() >= most {
                     break;
                 }
@@ -162,6 +169,7 @@ impl Store {
             }
             let tags = candidates.iter().flat_map(|candidate| &candidate.tags);
             let tags: HashSet<String> = tags.map(|tag| tag.trim().to_lowercase()).collect();
+            conn.read_ahead(|| tags.iter().for_each(|tag| drop(index::tag_count(conn, tag))))?;
             for tag in tags {
                 let count = index::tag_count(conn, &tag)?;
                 corpus.tag_df.insert(tag, count);

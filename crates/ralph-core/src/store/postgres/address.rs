@@ -3,14 +3,28 @@
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use postgres::config::{Host, SslMode};
-use postgres::{Client, Config, NoTls};
 use sha2::{Digest, Sha256};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, NoTls, Socket};
 
+use super::link::drive;
 use super::tls::Tls;
 use super::{ServerFault, fault};
 use crate::store::{Result, StoreError, is_server, without_password};
+
+/// How long a server has to answer a connection.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How long a server may give no sign that it received anything.
+const UNHEARD: Duration = Duration::from_secs(30);
 
 /// A database and the schema of one project in it. It is shown without its password.
 #[derive(Clone)]
@@ -37,7 +51,14 @@ impl ServerAddress {
             config.application_name("ralph");
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(std::time::Duration::from_secs(10));
+            config.connect_timeout(ANSWER_WITHIN);
+        }
+        // A server that vanished without a word is noticed while something is asked of it, and while nothing is.
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNHEARD);
+        }
+        if !url.contains("keepalives_idle") {
+            config.keepalives_idle(UNHEARD);
         }
         Ok(Self { config, schema: schema.to_owned(), clone: String::new() })
     }
@@ -88,26 +109,54 @@ impl ServerAddress {
         digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
     }
 
-    pub(super) fn connect(&self) -> Result<Client> {
+    pub(super) fn connect(
+        &self,
+        runtime: &Runtime,
+        hint: &Arc<Notify>,
+        within: Option<Duration>,
+    ) -> Result<(Client, JoinHandle<()>)> {
         let mode = self.config.get_ssl_mode();
-        let plain = || self.config.clone().ssl_mode(SslMode::Disable).connect(NoTls);
+        let mut config = self.config.clone();
+        if let Some(within) = within {
+            config.connect_timeout(within);
+        }
+        let mut plain = config.clone();
+        let plain = plain.ssl_mode(SslMode::Disable);
         let is_local = self.config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
         if mode == SslMode::Disable || is_local {
-            return plain().map_err(|error| fault::of(self, &error));
+            return self.connect_with(plain, NoTls, runtime, hint);
         }
-        let tls = Tls::new().map_err(|error| StoreError::Server {
-            server: self.to_string(),
-            fault: ServerFault::Other,
-            why: error.to_string(),
-        })?;
-        let encrypted = self.config.connect(tls).map_err(|error| fault::of(self, &error));
-        match encrypted {
+        let tls = Tls::new().map_err(|error| self.failed(ServerFault::Other, error.to_string()))?;
+        match self.connect_with(&config, tls, runtime, hint) {
             // `prefer` asks for no proof of who answers, so a certificate that proves nothing is no obstacle.
             Err(StoreError::Server { fault: ServerFault::Certificate, .. }) if mode == SslMode::Prefer => {
-                plain().map_err(|error| fault::of(self, &error))
+                self.connect_with(plain, NoTls, runtime, hint)
             }
             encrypted => encrypted,
         }
+    }
+
+    fn connect_with<T>(
+        &self,
+        config: &Config,
+        tls: T,
+        runtime: &Runtime,
+        hint: &Arc<Notify>,
+    ) -> Result<(Client, JoinHandle<()>)>
+    where
+        T: MakeTlsConnect<Socket>,
+        T::Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let within = config.get_connect_timeout().copied().unwrap_or(ANSWER_WITHIN);
+        let connected = runtime.block_on(async { timeout(within, config.connect(tls)).await });
+        let connected =
+            connected.map_err(|_| self.failed(ServerFault::Unreachable, "it does not answer".to_owned()))?;
+        let (client, connection) = connected.map_err(|error| fault::of(self, &error))?;
+        Ok((client, runtime.spawn(drive(connection, Arc::clone(hint)))))
+    }
+
+    fn failed(&self, fault: ServerFault, why: String) -> StoreError {
+        StoreError::Server { server: self.to_string(), fault, why }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an error of the server means to people.
 
-use postgres::error::SqlState;
+use tokio_postgres::error::SqlState;
 
 use super::ServerAddress;
 use crate::store::StoreError;
@@ -29,7 +29,7 @@ pub enum ServerFault {
     Other,
 }
 
-pub fn of(address: &ServerAddress, error: &postgres::Error) -> StoreError {
+pub fn of(address: &ServerAddress, error: &tokio_postgres::Error) -> StoreError {
     let server = address.to_string();
     let Some(state) = error.code() else {
         let fault = if error.is_closed() { ServerFault::Lost } else { io_fault(error) };
@@ -45,7 +45,9 @@ pub fn of(address: &ServerAddress, error: &postgres::Error) -> StoreError {
         SqlState::READ_ONLY_SQL_TRANSACTION => ServerFault::ReadOnly,
         SqlState::DISK_FULL => ServerFault::DiskFull,
         SqlState::LOCK_NOT_AVAILABLE | SqlState::T_R_DEADLOCK_DETECTED => ServerFault::Locked,
-        SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN => ServerFault::Lost,
+        SqlState::ADMIN_SHUTDOWN
+        | SqlState::CRASH_SHUTDOWN
+        | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => ServerFault::Lost,
         SqlState::CANNOT_CONNECT_NOW | SqlState::TOO_MANY_CONNECTIONS => ServerFault::Unreachable,
         _ => match state.code().get(..2) {
             Some("23") => ServerFault::Conflict,
@@ -57,7 +59,7 @@ pub fn of(address: &ServerAddress, error: &postgres::Error) -> StoreError {
     StoreError::Server { server, fault, why }
 }
 
-fn io_fault(error: &postgres::Error) -> ServerFault {
+fn io_fault(error: &tokio_postgres::Error) -> ServerFault {
     let source = std::error::Error::source(error);
     match source.and_then(|source| source.downcast_ref::<std::io::Error>()) {
         Some(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => ServerFault::Lost,
@@ -70,6 +72,6 @@ fn io_fault(error: &postgres::Error) -> ServerFault {
 }
 
 /// What lies behind an error; the client's own words only say in which step it happened.
-pub(super) fn cause(error: &postgres::Error) -> String {
+pub(super) fn cause(error: &tokio_postgres::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

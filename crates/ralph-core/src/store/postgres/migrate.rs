@@ -11,15 +11,18 @@ use crate::store::sqlite::{Durability, learning_index};
 use crate::store::{Patience, Result, Store, StoreError};
 
 /// Each step brings a schema to the version of its number, the same as that of SQLite's step. Steps are only ever appended.
-const STEPS: [(u32, &str); 2] = [
+const STEPS: [(u32, &str); 3] = [
     (28, include_str!("../../../migrations/postgres/0028_schema.sql")),
     (29, include_str!("../../../migrations/postgres/0029_sandbox.sql")),
+    (30, include_str!("../../../migrations/postgres/0030_outputs.sql")),
 ];
 
 impl Store {
     /// Opens a project on a server, whose schema must be of the present version.
     pub fn open_server(address: &ServerAddress, patience: Patience) -> Result<Self> {
-        let conn = Connection::Postgres(Box::new(Session::open(address)?));
+        let session = Session::open(address)?;
+        session.set_patience(patience);
+        let conn = Connection::Postgres(Box::new(session));
         let refused =
             |fault, why: &str| StoreError::Server { server: address.to_string(), fault, why: why.to_owned() };
         match found_version(&conn, address)? {
@@ -42,7 +45,7 @@ impl Store {
     /// Makes the schema of a project, or brings it to the present version. Returns the version that it had.
     pub fn migrate_server(address: &ServerAddress) -> Result<Option<u32>> {
         let session = Session::open(address)?;
-        session.begin_write(super::Writes::Plan, Durability::Power, &Patience::default())?;
+        session.begin_write(super::Writes::Plan, Durability::Power, &Patience::default());
         let conn = Connection::Postgres(Box::new(session));
         conn.write(|tx| {
             let found = found_version(tx, address)?;

@@ -1,10 +1,14 @@
 //! A project on a PostgreSQL server: one schema of a database, reached by one connection per store.
 //!
-//! The synchronous client is used because the store is: its few statements per attempt wait for each other anyway.
+//! The store waits for answers, so each connection has a runtime of its own that runs while something is waited for.
+//! Statements whose answers nobody needs go along with the next one that somebody waits for: what an attempt costs on a
+//! server is mostly the number of times that it waits.
 
 mod address;
+mod ahead;
 mod dialect;
 mod fault;
+mod link;
 mod migrate;
 mod tls;
 mod values;
@@ -15,34 +19,47 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(super) use postgres::Row;
-use postgres::{Client, SimpleQueryMessage, Statement};
 use rusqlite::ToSql;
+use rusqlite::types::Value;
+pub(super) use tokio_postgres::Row;
+use tokio_postgres::Statement;
 pub(super) use values::value;
 
 pub use address::ServerAddress;
+use ahead::{Ahead, Read};
 pub use fault::ServerFault;
+use link::{Answer, Item, Link};
 use values::Bound;
 
 use super::connection::Writes;
-use super::sqlite::{Durability, LockWait, Patience};
+use super::sqlite::{Durability, LockWait, Patience, WaitCause};
 use super::{Result, StoreError};
 use dialect::Mark;
 
 /// Prepared statements of one connection; queries with many forms must not fill the server's memory.
 const MOST_PREPARED: usize = 500;
-/// How long a lost connection is sought again before the work goes on without it.
-const RECONNECT_FOR: Duration = Duration::from_secs(60);
+/// How long a lost connection is not sought again by what is not worth a wait, after that failed.
+const LEFT_ALONE: Duration = Duration::from_secs(2);
+/// A shorter patience than this is for what is not worth a wait.
+const IMPATIENT: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A connection that is opened again when it is lost.
 pub struct Session {
-    client: RefCell<Client>,
+    link: RefCell<Link>,
     address: ServerAddress,
     prepared: RefCell<HashMap<String, Arc<Prepared>>>,
-    in_transaction: Cell<bool>,
-    /// How long a lost connection is sought again.
-    reconnect_for: Cell<Duration>,
+    open: RefCell<Option<Transaction>>,
+    /// The number of the last transaction, by which the server knows what became of it.
+    number: RefCell<Option<String>>,
+    ahead: RefCell<Ahead>,
+    /// How long a lost connection is sought again, and who is told.
+    patience: Cell<Patience>,
+    /// It was sought in vain for as long as anybody waits: until it is back, nobody waits again.
+    is_given_up: Cell<bool>,
+    sought: Cell<Option<Instant>>,
+    when_lost: RefCell<Option<WhenLost>>,
+    listens: Cell<bool>,
 }
 
 impl fmt::Debug for Session {
@@ -51,20 +68,50 @@ impl fmt::Debug for Session {
     }
 }
 
+type WhenLost = Box<dyn FnMut() + Send>;
+
 struct Prepared {
     statement: Statement,
     values: Vec<Mark>,
 }
 
+/// The transaction under way.
+struct Transaction {
+    /// How it begins, until that is sent.
+    begin: Option<Begin>,
+    /// Whether the server gave it its number.
+    has_number: bool,
+    /// What is sent with the next statement that is waited for.
+    queue: Vec<Item>,
+    writes: Option<Writes>,
+}
+
+struct Begin {
+    sql: String,
+    patience: Patience,
+    since: Instant,
+}
+
 impl Session {
     /// Opens a connection to the schema, which need not exist.
     pub fn open(address: &ServerAddress) -> Result<Self> {
+        // One that breaks at once says nothing about the server.
+        let link = match Link::open(address, None) {
+            Err(StoreError::Server { fault: ServerFault::Lost, .. }) => Link::open(address, None)?,
+            link => link?,
+        };
         Ok(Self {
-            client: RefCell::new(connect(address)?),
+            link: RefCell::new(link),
             address: address.clone(),
             prepared: RefCell::default(),
-            in_transaction: Cell::new(false),
-            reconnect_for: Cell::new(RECONNECT_FOR),
+            open: RefCell::default(),
+            number: RefCell::default(),
+            ahead: RefCell::default(),
+            patience: Cell::new(Patience::default()),
+            is_given_up: Cell::new(false),
+            sought: Cell::new(None),
+            when_lost: RefCell::default(),
+            listens: Cell::new(false),
         })
     }
 
@@ -72,60 +119,185 @@ impl Session {
         &self.address
     }
 
-    pub fn is_in_transaction(&self) -> bool {
-        self.in_transaction.get()
+    pub fn set_patience(&self, patience: Patience) {
+        self.patience.set(patience);
     }
 
-    fn fault(&self, error: &postgres::Error) -> StoreError {
+    pub fn when_lost(&self, then: Option<WhenLost>) {
+        *self.when_lost.borrow_mut() = then;
+    }
+
+    pub fn without_waiting<T>(&self, run: impl FnOnce() -> T) -> T {
+        let usual = self.patience.get();
+        self.patience.set(Patience { give_up_after: Duration::ZERO, ..usual });
+        let value = run();
+        self.patience.set(usual);
+        value
+    }
+
+    pub fn is_in_transaction(&self) -> bool {
+        self.open.borrow().is_some()
+    }
+
+    fn fault(&self, error: &tokio_postgres::Error) -> StoreError {
         fault::of(&self.address, error)
+    }
+
+    fn send(&self, items: &[Item]) -> Vec<std::result::Result<Answer, tokio_postgres::Error>> {
+        self.link.borrow().send(items)
     }
 
     /// Statements without values.
     pub fn batch(&self, sql: &str) -> Result<()> {
-        self.client.borrow_mut().batch_execute(sql).map_err(|error| self.fault(&error))
+        self.forget_ahead();
+        let item = Item::Batch(sql.to_owned());
+        if let Some(open) = self.open.borrow_mut().as_mut() {
+            open.queue.push(item);
+            return Ok(());
+        }
+        self.now(&item)
+    }
+
+    fn now(&self, item: &Item) -> Result<()> {
+        let answers = self.send(std::slice::from_ref(item));
+        answers.into_iter().try_for_each(|answer| answer.map(drop)).map_err(|error| self.fault(&error))
     }
 
     /// A number that changes with every transaction that wrote. It is asked for again and again, also while an agent works:
     /// a server that is gone is not waited for.
     pub fn changes(&self) -> Result<u64> {
         let sql = "SELECT hashtextextended(pg_current_snapshot()::text, 0)";
-        let patience = self.reconnect_for.replace(Duration::ZERO);
-        let found = self.query(sql, &[]);
-        self.reconnect_for.set(patience);
+        let found = self.without_waiting(|| self.query(sql, &[]));
         let number = found?.first().map_or(0, |row| row.get::<_, i64>(0));
         Ok(number.cast_unsigned())
     }
 
+    /// Waits until another connection says that it changed the plan, or for so long. Only a hint: it may be lost.
+    pub fn wait_for_hint(&self, at_most: Duration) -> bool {
+        if !self.listens.get() {
+            let sql = format!("LISTEN {}", self.address.quoted_schema());
+            self.listens.set(self.now(&Item::Batch(sql)).is_ok());
+        }
+        self.link.borrow().wait_for_hint(at_most)
+    }
+
     pub fn query(&self, sql: &str, values: &[(&str, &dyn ToSql)]) -> Result<Vec<Row>> {
-        self.run(sql, values, Client::query)
+        if self.ahead.borrow().is_recording() {
+            let marks = dialect::translate(sql).values;
+            let values = marks.iter().map(|mark| bind(mark, values, sql).map(|bound| bound.0));
+            let values = values.collect::<Result<_>>()?;
+            self.ahead.borrow_mut().record((sql.to_owned(), values));
+            return Err(rusqlite::Error::QueryReturnedNoRows.into());
+        }
+        if let Some(rows) = self.take_ahead(sql, values)? {
+            return Ok(rows);
+        }
+        match self.run(sql, values, Item::Rows)? {
+            Some(Answer::Rows(rows)) => Ok(rows),
+            _ => Ok(Vec::new()),
+        }
     }
 
+    /// Returns how many rows were changed.
     pub fn execute(&self, sql: &str, values: &[(&str, &dyn ToSql)]) -> Result<usize> {
-        let changed = self.run(sql, values, Client::execute)?;
-        Ok(usize::try_from(changed).unwrap_or(usize::MAX))
+        self.forget_ahead();
+        match self.run(sql, values, Item::Change)? {
+            Some(Answer::Changed(rows)) => Ok(usize::try_from(rows).unwrap_or(usize::MAX)),
+            _ => Ok(0),
+        }
     }
 
-    fn run<T>(
+    /// A change whose answer nobody needs. In a transaction it is sent with the next statement; what is wrong with it is told
+    /// then.
+    pub fn enqueue(&self, sql: &str, values: &[(&str, &dyn ToSql)]) -> Result<()> {
+        if !self.is_in_transaction() {
+            return self.execute(sql, values).map(drop);
+        }
+        self.forget_ahead();
+        let item = self.item(sql, values, Item::Change)?;
+        if let Some(open) = self.open.borrow_mut().as_mut() {
+            open.queue.push(item);
+        }
+        Ok(())
+    }
+
+    fn run(
         &self,
         sql: &str,
         values: &[(&str, &dyn ToSql)],
-        run: impl Fn(&mut Client, &Statement, &[Param<'_>]) -> std::result::Result<T, postgres::Error>,
-    ) -> Result<T> {
+        kind: fn(Statement, Vec<Bound>) -> Item,
+    ) -> Result<Option<Answer>> {
         let once = || {
-            let prepared = self.prepared(sql)?;
-            let bound = prepared.values.iter().map(|mark| bind(mark, values, sql));
-            let bound: Vec<Bound<'_>> = bound.collect::<Result<_>>()?;
-            let params: Vec<Param<'_>> = bound.iter().map(|value| value as Param<'_>).collect();
-            run(&mut self.client.borrow_mut(), &prepared.statement, &params)
-                .map_err(|error| self.fault(&error))
+            let item = self.item(sql, values, kind)?;
+            Ok(self.flush(vec![item])?.pop())
         };
         match once() {
             // A statement by itself can be run again; what a transaction did so far is lost with its connection.
             Err(StoreError::Server { fault: ServerFault::Lost, .. }) if !self.is_in_transaction() => {
-                self.reconnect(self.reconnect_for.get())?;
+                self.reconnect(&self.patience.get(), Instant::now())?;
                 once()
             }
             result => result,
+        }
+    }
+
+    fn item(
+        &self,
+        sql: &str,
+        values: &[(&str, &dyn ToSql)],
+        kind: fn(Statement, Vec<Bound>) -> Item,
+    ) -> Result<Item> {
+        let prepared = self.prepared(sql)?;
+        let bound = prepared.values.iter().map(|mark| bind(mark, values, sql));
+        Ok(kind(prepared.statement.clone(), bound.collect::<Result<_>>()?))
+    }
+
+    /// Sends what is queued, and these, and waits for all of it. Returns the answers to these. What follows a failure within a
+    /// transaction fails, too; the first failure is told.
+    fn flush(&self, these: Vec<Item>) -> Result<Vec<Answer>> {
+        let (begin, queue) = match self.open.borrow_mut().as_mut() {
+            Some(open) => (open.begin.take(), std::mem::take(&mut open.queue)),
+            None => (None, Vec::new()),
+        };
+        let mut items: Vec<Item> = begin.iter().map(|begin| Item::Begin(begin.sql.clone())).collect();
+        let skipped = queue.len();
+        items.extend(queue);
+        items.extend(these);
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut told = false;
+        loop {
+            let mut answers = self.send(&items).into_iter();
+            if let Some(begin) = &begin {
+                match answers.next() {
+                    Some(Ok(Answer::Text(id))) => {
+                        if let Some(open) = self.open.borrow_mut().as_mut() {
+                            open.has_number = id.is_some();
+                        }
+                        self.number.replace(id);
+                    }
+                    Some(Err(error)) => match self.fault(&error) {
+                        error @ StoreError::Server { fault: ServerFault::Locked, .. } => {
+                            self.now(&Item::Batch("ROLLBACK".to_owned()))?;
+                            let waited = begin.since.elapsed();
+                            let is_first = !std::mem::replace(&mut told, true);
+                            let patience = &begin.patience;
+                            let goes_on = waited < patience.give_up_after
+                                && (patience.on_wait)(LockWait { cause: WaitCause::Lock, waited, is_first });
+                            if !goes_on {
+                                return Err(error);
+                            }
+                            continue;
+                        }
+                        error => return Err(error),
+                    },
+                    _ => {}
+                }
+            }
+            let all: Vec<Answer> =
+                answers.collect::<std::result::Result<_, _>>().map_err(|error| self.fault(&error))?;
+            return Ok(all.into_iter().skip(skipped).collect());
         }
     }
 
@@ -133,16 +305,74 @@ impl Session {
         if let Some(known) = self.prepared.borrow().get(sql) {
             return Ok(Arc::clone(known));
         }
-        let translated = dialect::translate(sql);
-        let statement =
-            self.client.borrow_mut().prepare(&translated.sql).map_err(|error| self.fault(&error))?;
-        let prepared = Arc::new(Prepared { statement, values: translated.values });
+        // It may be about what is made by statements that were not sent yet.
+        let is_after_batch =
+            |open: &Transaction| open.queue.iter().any(|item| matches!(item, Item::Batch(_)));
+        if self.open.borrow().as_ref().is_some_and(is_after_batch) {
+            self.flush(Vec::new())?;
+        }
+        self.prepare(&[sql])?;
+        let known = self.prepared.borrow().get(sql).map(Arc::clone);
+        known.ok_or_else(|| rusqlite::Error::InvalidQuery.into())
+    }
+
+    /// Has the server read these statements, all at once.
+    fn prepare(&self, statements: &[&str]) -> Result<()> {
+        let unknown: Vec<&str> = {
+            let known = self.prepared.borrow();
+            statements.iter().copied().filter(|sql| !known.contains_key(*sql)).collect()
+        };
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let translated: Vec<dialect::Translated> =
+            unknown.iter().map(|sql| dialect::translate(sql)).collect();
+        let texts: Vec<&str> = translated.iter().map(|one| one.sql.as_str()).collect();
+        let answers = self.link.borrow().prepare(&texts);
         let mut all = self.prepared.borrow_mut();
-        if all.len() >= MOST_PREPARED {
+        if all.len() + unknown.len() > MOST_PREPARED {
             all.clear();
         }
-        all.insert(sql.to_owned(), Arc::clone(&prepared));
-        Ok(prepared)
+        for ((sql, translated), answer) in unknown.into_iter().zip(translated).zip(answers) {
+            let statement = answer.map_err(|error| self.fault(&error))?;
+            all.insert(sql.to_owned(), Arc::new(Prepared { statement, values: translated.values }));
+        }
+        Ok(())
+    }
+
+    /// Asks at once for what the reads in `reads` are about to ask for: whoever runs the same reads next, and within a moment,
+    /// gets those answers, unless this connection changed something in between. Each function's first read is asked for.
+    pub fn read_ahead(&self, reads: impl FnOnce()) -> Result<()> {
+        self.ahead.borrow_mut().start_recording();
+        reads();
+        let asked = self.ahead.borrow_mut().stop_recording();
+        let statements: Vec<&str> = asked.iter().map(|(sql, _)| sql.as_str()).collect();
+        self.prepare(&statements)?;
+        let item = |(sql, values): &Read| {
+            let prepared = self.prepared(sql)?;
+            Ok(Item::Rows(prepared.statement.clone(), values.iter().cloned().map(Bound).collect()))
+        };
+        let items: Vec<Item> = asked.iter().map(item).collect::<Result<_>>()?;
+        let rows = self.flush(items)?.into_iter().map(|answer| match answer {
+            Answer::Rows(rows) => rows,
+            Answer::Text(_) | Answer::Changed(_) => Vec::new(),
+        });
+        self.ahead.borrow_mut().answer(asked.into_iter().zip(rows));
+        Ok(())
+    }
+
+    fn take_ahead(&self, sql: &str, values: &[(&str, &dyn ToSql)]) -> Result<Option<Vec<Row>>> {
+        if self.ahead.borrow().is_empty() {
+            return Ok(None);
+        }
+        let Some(prepared) = self.prepared.borrow().get(sql).map(Arc::clone) else { return Ok(None) };
+        let values = prepared.values.iter().map(|mark| bind(mark, values, sql).map(|bound| bound.0));
+        let values: Vec<Value> = values.collect::<Result<_>>()?;
+        Ok(self.ahead.borrow_mut().take(sql, &values))
+    }
+
+    fn forget_ahead(&self) {
+        self.ahead.borrow_mut().forget();
     }
 
     /// Runs one transaction that writes; it is run again where the connection was lost before it was stored.
@@ -155,20 +385,20 @@ impl Session {
     ) -> Result<T> {
         let since = Instant::now();
         loop {
-            let transaction = self.begin_write(rows, durability, patience)?;
+            self.begin_write(rows, durability, patience);
             let changed = change();
             let is_done = changed.is_ok();
             let mut value = None;
             match self.transact(|| changed.map(|changed| value = Some(changed))) {
                 Ok(()) => {}
                 Err(StoreError::Server { fault: ServerFault::Lost, server, why }) => {
-                    let waited = since.elapsed();
-                    if waited >= patience.give_up_after {
+                    if since.elapsed() >= patience.give_up_after {
                         return Err(StoreError::Server { fault: ServerFault::Lost, server, why });
                     }
-                    self.reconnect(patience.give_up_after - waited)?;
-                    // Nobody answered the commit; the server knows what became of it.
-                    if !(is_done && self.was_committed(&transaction)?) {
+                    self.reconnect(patience, since)?;
+                    // Nobody answered the commit; the server knows what became of it. Without a number none was sent.
+                    let asked = self.number.take().filter(|_| is_done);
+                    if !asked.map(|id| self.was_committed(&id)).transpose()?.unwrap_or(false) {
                         continue;
                     }
                 }
@@ -195,9 +425,9 @@ impl Session {
         }
     }
 
-    /// Begins a transaction that writes, once its lock is free: one for all that may change any row of the project, which
-    /// claims share among themselves. Returns its number.
-    pub fn begin_write(&self, rows: Writes, durability: Durability, patience: &Patience) -> Result<String> {
+    /// Begins a transaction that writes, as soon as it has a statement and its lock is free: one for all that may change any
+    /// row of the project, which claims share among themselves.
+    pub fn begin_write(&self, rows: Writes, durability: Durability, patience: &Patience) {
         let lock = match rows {
             Writes::Plan => "pg_advisory_xact_lock",
             Writes::Claims => "pg_advisory_xact_lock_shared",
@@ -207,57 +437,36 @@ impl Session {
             Durability::Power => "on",
         };
         let slice = patience.tell_after.min(patience.give_up_after).max(Duration::from_millis(1));
-        let begin = format!(
+        let sql = format!(
             "BEGIN; SET LOCAL synchronous_commit TO {commit}; SET LOCAL lock_timeout TO {};
              SELECT {lock}({}); SELECT pg_current_xact_id()::text",
             slice.as_millis(),
             self.address.lock(),
         );
-        let (since, mut told) = (Instant::now(), false);
-        let transaction = loop {
-            let begun = self.client.borrow_mut().simple_query(&begin);
-            match begun.map_err(|error| self.fault(&error)) {
-                Ok(answers) => {
-                    let values = answers.iter().rev().find_map(|answer| match answer {
-                        SimpleQueryMessage::Row(row) => row.get(0),
-                        _ => None,
-                    });
-                    break values.unwrap_or_default().to_owned();
-                }
-                Err(StoreError::Server { fault: ServerFault::Lost, .. }) => {
-                    self.reconnect(patience.give_up_after)?;
-                }
-                Err(error @ StoreError::Server { fault: ServerFault::Locked, .. }) => {
-                    self.batch("ROLLBACK")?;
-                    let waited = since.elapsed();
-                    let is_first = !std::mem::replace(&mut told, true);
-                    if waited >= patience.give_up_after || !(patience.on_wait)(LockWait { waited, is_first })
-                    {
-                        return Err(error);
-                    }
-                }
-                Err(error) => {
-                    let _ = self.batch("ROLLBACK");
-                    return Err(error);
-                }
-            }
-        };
-        self.in_transaction.set(true);
-        Ok(transaction)
+        self.begin(sql, *patience, Some(rows));
     }
 
     /// Begins a transaction that only reads, and always the same state.
     pub fn begin_snapshot(&self) -> Result<()> {
-        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        match self.batch(begin) {
-            Err(StoreError::Server { fault: ServerFault::Lost, .. }) => {
-                self.reconnect(RECONNECT_FOR)?;
-                self.batch(begin)?;
-            }
-            result => result?,
+        if self.ahead.borrow().is_recording() {
+            return Err(rusqlite::Error::QueryReturnedNoRows.into());
         }
-        self.in_transaction.set(true);
+        if self.link.borrow().is_lost() {
+            self.reconnect(&self.patience.get(), Instant::now())?;
+        }
+        self.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned(), Patience::default(), None);
         Ok(())
+    }
+
+    fn begin(&self, sql: String, patience: Patience, writes: Option<Writes>) {
+        match writes {
+            Some(_) => self.forget_ahead(),
+            None => self.ahead.borrow_mut().set_aside(),
+        }
+        let begin = Begin { sql, patience, since: Instant::now() };
+        self.number.take();
+        let transaction = Transaction { begin: Some(begin), has_number: false, queue: Vec::new(), writes };
+        *self.open.borrow_mut() = Some(transaction);
     }
 
     /// Ends the transaction that was begun: what was done within stays unless it failed.
@@ -265,41 +474,93 @@ impl Session {
         &self,
         run: impl FnOnce() -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
-        let result = run();
-        self.in_transaction.set(false);
-        match result {
-            Ok(value) => {
-                self.batch("COMMIT")?;
-                Ok(value)
-            }
-            Err(error) => {
-                // A lost connection has rolled it back.
-                let _ = self.batch("ROLLBACK");
-                Err(error)
-            }
+        let result = run().and_then(|value| {
+            self.commit()?;
+            Ok(value)
+        });
+        self.ahead.borrow_mut().bring_back();
+        let is_begun = |open: Transaction| open.begin.is_none();
+        if self.open.take().is_some_and(is_begun) {
+            // A lost connection has rolled it back.
+            let _ = self.now(&Item::Batch("ROLLBACK".to_owned()));
         }
+        result
     }
 
-    /// Seeks the server again, with growing pauses.
-    fn reconnect(&self, give_up_after: Duration) -> Result<()> {
-        let since = Instant::now();
+    /// Commits; a transaction that had no statement was never begun. The commit is sent alone where the transaction's number
+    /// is not known yet, by which one can ask what became of it.
+    fn commit(&self) -> Result<()> {
+        let (is_empty, has_number, writes) = match self.open.borrow().as_ref() {
+            Some(open) => (open.begin.is_some() && open.queue.is_empty(), open.has_number, open.writes),
+            None => return Ok(()),
+        };
+        if is_empty {
+            return Ok(());
+        }
+        let Some(writes) = writes else {
+            // What was read stands, whatever becomes of the end.
+            self.open.take();
+            self.link.borrow().send_without_waiting("COMMIT");
+            return Ok(());
+        };
+        if !has_number {
+            self.flush(Vec::new())?;
+        }
+        let end = match writes {
+            Writes::Plan => format!("NOTIFY {}; COMMIT", self.address.quoted_schema()),
+            Writes::Claims => "COMMIT".to_owned(),
+        };
+        self.flush(vec![Item::Batch(end)])?;
+        self.open.take();
+        Ok(())
+    }
+
+    /// Seeks the server again, with growing pauses, until that has taken too long since it was first missed.
+    fn reconnect(&self, patience: &Patience, since: Instant) -> Result<()> {
+        if let Some(then) = self.when_lost.borrow_mut().as_mut() {
+            then();
+        }
+        let is_impatient = self.is_given_up.get() || patience.give_up_after < IMPATIENT;
+        let is_left_alone = self.sought.get().is_some_and(|at| at.elapsed() < LEFT_ALONE);
+        if is_impatient && is_left_alone {
+            let why = "the connection is lost".to_owned();
+            return Err(StoreError::Server {
+                server: self.address.to_string(),
+                fault: ServerFault::Lost,
+                why,
+            });
+        }
         let mut pause = Duration::from_millis(50);
+        let mut told = false;
         loop {
-            match connect(&self.address) {
-                Ok(client) => {
+            let error = match Link::open(&self.address, is_impatient.then_some(IMPATIENT)) {
+                Ok(link) => {
+                    self.forget_ahead();
+                    self.listens.set(false);
+                    self.is_given_up.set(false);
+                    self.sought.set(None);
+                    self.open.take();
+                    *self.link.borrow_mut() = link;
+                    // Only now: those of the lost connection need not be closed one by one.
                     self.prepared.borrow_mut().clear();
-                    self.in_transaction.set(false);
-                    *self.client.borrow_mut() = client;
                     return Ok(());
                 }
                 Err(
                     error @ StoreError::Server { fault: ServerFault::Unreachable | ServerFault::Lost, .. },
-                ) => {
-                    if since.elapsed() + pause > give_up_after {
-                        return Err(error);
-                    }
-                }
+                ) => error,
                 Err(error) => return Err(error),
+            };
+            self.sought.set(Some(Instant::now()));
+            if is_impatient {
+                return Err(error);
+            }
+            let waited = since.elapsed();
+            let is_due = waited >= patience.tell_after;
+            let is_first = is_due && !std::mem::replace(&mut told, is_due);
+            let wait = LockWait { cause: WaitCause::Connection, waited, is_first };
+            if waited + pause > patience.give_up_after || !(patience.on_wait)(wait) {
+                self.is_given_up.set(true);
+                return Err(error);
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -307,23 +568,11 @@ impl Session {
     }
 }
 
-type Param<'p> = &'p (dyn postgres::types::ToSql + Sync);
-
-fn bind<'v>(mark: &Mark, values: &'v [(&str, &dyn ToSql)], sql: &str) -> Result<Bound<'v>> {
+fn bind(mark: &Mark, values: &[(&str, &dyn ToSql)], sql: &str) -> Result<Bound> {
     let value = match mark {
         Mark::Name(name) => values.iter().find(|(one, _)| one == name),
         Mark::Place(place) => values.get(*place),
     };
     let (_, value) = value.ok_or_else(|| rusqlite::Error::InvalidParameterName(sql.to_owned()))?;
-    Ok(Bound(value.to_sql()?))
-}
-
-fn connect(address: &ServerAddress) -> Result<Client> {
-    let mut client = address.connect()?;
-    let set = format!(
-        "SET search_path TO {}; SET client_min_messages TO warning; SET jit TO off",
-        address.quoted_schema()
-    );
-    client.batch_execute(&set).map_err(|error| fault::of(address, &error))?;
-    Ok(client)
+    Ok(Bound::of(*value)?)
 }

@@ -2,10 +2,10 @@
 
 use std::error::Error;
 
-use postgres::Row;
-use postgres::types::private::BytesMut;
-use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use tokio_postgres::Row;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 type Failed = Box<dyn Error + Sync + Send>;
 
@@ -71,26 +71,25 @@ fn numeric(raw: &[u8]) -> Option<ValueRef<'static>> {
 
 /// A value for a statement, as the type that the server expects there.
 #[derive(Debug)]
-pub struct Bound<'v>(pub ToSqlOutput<'v>);
+pub struct Bound(pub Value);
 
-impl Bound<'_> {
-    fn value(&self) -> Result<ValueRef<'_>, Failed> {
-        match &self.0 {
-            ToSqlOutput::Borrowed(value) => Ok(*value),
-            ToSqlOutput::Owned(Value::Null) => Ok(ValueRef::Null),
-            ToSqlOutput::Owned(Value::Integer(number)) => Ok(ValueRef::Integer(*number)),
-            ToSqlOutput::Owned(Value::Real(number)) => Ok(ValueRef::Real(*number)),
-            ToSqlOutput::Owned(Value::Text(text)) => Ok(ValueRef::Text(text.as_bytes())),
-            ToSqlOutput::Owned(Value::Blob(bytes)) => Ok(ValueRef::Blob(bytes)),
-            _ => Err("a value of this kind cannot be stored".into()),
+impl Bound {
+    pub fn of(value: &dyn rusqlite::ToSql) -> rusqlite::Result<Self> {
+        match value.to_sql()? {
+            ToSqlOutput::Borrowed(value) => {
+                let value = Value::try_from(value);
+                Ok(Self(value.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?))
+            }
+            ToSqlOutput::Owned(value) => Ok(Self(value)),
+            _ => Err(rusqlite::Error::ToSqlConversionFailure("a value of this kind cannot be stored".into())),
         }
     }
 }
 
-impl ToSql for Bound<'_> {
+impl ToSql for Bound {
     fn to_sql(&self, kind: &Type, out: &mut BytesMut) -> Result<IsNull, Failed> {
         let wrong = || Err(format!("a value of another type than {kind} was given").into());
-        match (self.value()?, kind) {
+        match (ValueRef::from(&self.0), kind) {
             (ValueRef::Null, _) => Ok(IsNull::Yes),
             (ValueRef::Integer(number), &Type::INT8) => number.to_sql(kind, out),
             (ValueRef::Integer(number), &Type::INT4) => i32::try_from(number)?.to_sql(kind, out),

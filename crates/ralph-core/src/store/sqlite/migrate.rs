@@ -13,7 +13,7 @@ use crate::store::sql::{Connection, Statements};
 use crate::store::{Result, StoreError, sources, status};
 
 /// Each step brings a file of the version before it to its own. Steps are only ever appended.
-pub(in crate::store) const STEPS: [&str; 29] = [
+pub(in crate::store) const STEPS: [&str; 30] = [
     include_str!("../../../migrations/sqlite/0001_v1.sql"),
     include_str!("../../../migrations/sqlite/0002_plan.sql"),
     include_str!("../../../migrations/sqlite/0003_attempts.sql"),
@@ -43,6 +43,7 @@ pub(in crate::store) const STEPS: [&str; 29] = [
     include_str!("../../../migrations/sqlite/0027_kept_contents.sql"),
     include_str!("../../../migrations/sqlite/0028_workers.sql"),
     include_str!("../../../migrations/sqlite/0029_sandbox.sql"),
+    include_str!("../../../migrations/sqlite/0030_outputs.sql"),
 ];
 
 pub(super) const KNOWN: u32 = STEPS.len() as u32;

@@ -36,6 +36,8 @@ const READ_ONLY_TIMEOUT: Duration = Duration::from_millis(500);
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(200);
 /// The longest pause between two attempts to take a lock.
 const LONGEST_NAP: Duration = Duration::from_millis(50);
+/// How often a read begins anew because its connection to a server broke; each time the server is sought first.
+const MOST_READS: u32 = 10;
 /// SQLite's shared memory grows by so much at once; with less room, nothing can be opened.
 const LEAST_ROOM: u64 = 64 * 1024;
 
@@ -55,7 +57,16 @@ pub enum Absent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitCause {
+    /// Another process has locked what is to be written.
+    Lock,
+    /// The connection to a server is lost.
+    Connection,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockWait {
+    pub cause: WaitCause,
     pub waited: Duration,
     /// Whether this is the first call about this wait.
     pub is_first: bool,
@@ -96,7 +107,7 @@ impl Patience {
             }
             if waited >= self.tell_after {
                 let is_first = !std::mem::replace(&mut told, true);
-                if !(self.on_wait)(LockWait { waited, is_first }) {
+                if !(self.on_wait)(LockWait { cause: WaitCause::Lock, waited, is_first }) {
                     return false;
                 }
             }
@@ -270,6 +281,43 @@ impl Store {
         }
     }
 
+    /// Asks a server at once for what the caller is about to read with the same calls, the first query of each; their results
+    /// are ignored here. Answers are good for a moment and until something is written.
+    pub fn read_ahead(&self, reads: impl FnOnce(&Self)) {
+        // What goes wrong is met again by the reads themselves.
+        let _ = self.conn().read_ahead(|| reads(self));
+    }
+
+    /// What to do when the connection to a server is lost, before it is sought again.
+    pub fn when_lost(&self, then: Option<Box<dyn FnMut() + Send>>) {
+        match self.conn() {
+            Connection::Sqlite(_) => drop(then),
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => session.when_lost(then),
+        }
+    }
+
+    /// Reads that are not worth a wait for a server that cannot be reached.
+    pub fn without_waiting<T>(&self, read: impl FnOnce(&Self) -> T) -> T {
+        match self.conn() {
+            Connection::Sqlite(_) => read(self),
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => session.without_waiting(|| read(self)),
+        }
+    }
+
+    /// Waits for a hint that somebody changed the plan on a server, or for so long. `None` where nobody gives hints.
+    pub fn wait_for_hint(&self, at_most: Duration) -> Option<bool> {
+        match self.conn() {
+            Connection::Sqlite(_) => {
+                let _ = at_most;
+                None
+            }
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(session) => Some(session.wait_for_hint(at_most)),
+        }
+    }
+
     /// Runs queries, with errors that name the file.
     pub(super) fn read<T, E: Into<StoreError>>(
         &self,
@@ -279,13 +327,22 @@ impl Store {
     }
 
     /// Runs many small queries as one: they see the same state, and the file is locked once.
-    pub(super) fn read_once<T>(&self, queries: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    pub(super) fn read_once<T>(&self, mut queries: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
         self.read(|conn| {
             if conn.is_in_transaction() {
                 // Within [`Self::snapshot`].
                 return queries(conn);
             }
-            conn.snapshot(|| queries(conn), StoreError::from)
+            let mut read = || conn.snapshot(|| queries(conn), StoreError::from);
+            let mut result = read();
+            // What was read from a connection that broke is read again, all of it.
+            for _ in 0..MOST_READS {
+                match &result {
+                    Err(error) if error.is_connection_lost() => result = read(),
+                    _ => break,
+                }
+            }
+            result
         })
     }
 

@@ -200,6 +200,7 @@ fn outcome(claimed: &Claimed, token: &Token, outcome: Outcome, next: TaskNext) -
     let capture = Capture {
         attempt,
         report: None,
+        output: None,
         learnings: Vec::new(),
         lesson: None,
         metrics: TaskMetrics { total_attempts: claimed.attempts.counted + 1, ..TaskMetrics::default() },

@@ -168,6 +168,8 @@ fn a_broken_connection_is_opened_again() {
         tx.change("UPDATE tasks SET title = title || 'b'", [])?;
         if runs == 1 {
             tx.execute_batch("SET application_name TO 'victim'")?;
+            // Changes are sent with the next statement that is waited for.
+            tx.has("SELECT 1", [])?;
             engine.open().conn().execute_batch(kill)?;
         }
         tx.change("UPDATE tasks SET title = title || 'c'", [])
@@ -180,10 +182,68 @@ fn a_broken_connection_is_opened_again() {
         runs += 1;
         tx.change("UPDATE tasks SET title = title || 'd'", [])?;
         tx.execute_batch("COMMIT; SET application_name TO 'victim'")?;
+        tx.has("SELECT 1", [])?;
         engine.open().conn().execute_batch(kill)
     });
     written.unwrap();
     assert_eq!((runs, &*f.store.task(id.as_str()).unwrap().title), (1, "abcd"));
+}
+
+#[test]
+fn reads_that_were_asked_for_in_advance_are_answered_once_and_never_after_a_change() {
+    let mut f = Fixture::new();
+    let id = f.task("a", &[]);
+    let rename = |title: &str| format!("UPDATE tasks SET title = '{title}'");
+    let title = |f: &Fixture| f.store.task(id.as_str()).unwrap().title;
+    let ahead = |f: &Fixture| f.store.read_ahead(|store| drop(store.task(id.as_str())));
+    ahead(&f);
+    elsewhere(&f, &rename("b"));
+    // What was asked for is what it was then; it is not asked for twice.
+    assert_eq!((title(&f), title(&f)), ("a".to_owned(), "b".to_owned()));
+    ahead(&f);
+    f.store.write(crate::store::sqlite::Durability::Process, |tx| tx.change(&rename("c"), [])).unwrap();
+    assert_eq!(title(&f), "c");
+    // Within a transaction nothing from before it counts.
+    ahead(&f);
+    elsewhere(&f, &rename("d"));
+    f.store
+        .write(crate::store::sqlite::Durability::Process, |tx| {
+            assert_eq!(tx.one::<String>("SELECT title FROM tasks", [])?, "d");
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_change_that_fails_fails_its_transaction_whenever_it_is_sent() {
+    let mut f = Fixture::new();
+    f.task("a", &[]);
+    for waits in [false, true] {
+        let written = f.store.write(crate::store::sqlite::Durability::Process, |tx| {
+            tx.change("UPDATE tasks SET title = 'b'", [])?;
+            tx.change("UPDATE tasks SET status = 'nonsense'", [])?;
+            if waits {
+                tx.has("SELECT 1", [])?;
+            }
+            Ok(())
+        });
+        assert_eq!(fault(&written.unwrap_err()), ServerFault::Conflict);
+        assert!(f.store.has("SELECT 1 FROM tasks WHERE title = 'a'", []).unwrap());
+    }
+}
+
+#[test]
+fn a_change_elsewhere_is_hinted_at() {
+    let f = Fixture::new();
+    let wait = std::time::Duration::from_millis(1);
+    assert_eq!(f.store.wait_for_hint(wait), Some(false));
+    let mut other = f.engine.open();
+    other
+        .write(crate::store::sqlite::Durability::Process, |tx| {
+            tx.change("UPDATE breaker SET failures = 1", [])
+        })
+        .unwrap();
+    assert_eq!(f.store.wait_for_hint(std::time::Duration::from_secs(60)), Some(true));
 }
 
 #[test]

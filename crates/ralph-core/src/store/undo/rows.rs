@@ -46,7 +46,7 @@ const fn table(name: &'static str) -> Table {
 }
 
 /// In the order in which deleted rows are put back. Every table that belongs to tasks is among them, except [`NOT_NOTED`].
-pub const TABLES: [Table; 26] = [
+pub const TABLES: [Table; 27] = [
     Table {
         name: "tasks",
         maintained: &["open_deps", "child_count", "open_children", "failed_ancestors", "spec_shown"],
@@ -60,6 +60,7 @@ pub const TABLES: [Table; 26] = [
     table("breaker_streak"),
     table("iteration_outcomes"),
     table("failure_reports"),
+    table("attempt_outputs"),
     table("failure_entries"),
     table("learnings"),
     table("learning_uses"),

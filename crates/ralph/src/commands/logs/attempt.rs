@@ -205,6 +205,8 @@ pub struct LoggedAttempt {
     /// The log's path below the project's root.
     pub log: String,
     pub state: State,
+    /// The machine that works on it, of one that is not recorded yet.
+    pub host: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,13 +233,15 @@ impl LoggedAttempt {
     }
 
     fn recorded(attempt: Attempt) -> Option<Self> {
-        Some(Self { log: attempt.log_path.clone()?, attempt, state: State::Ended })
+        Some(Self { log: attempt.log_path.clone()?, attempt, state: State::Ended, host: None })
     }
 
     fn claimed(task: &Task, claim: Claim, counted: u32) -> Option<Self> {
         let lost = is_stale(&claim, ThisHost::new().liveness(&claim.owner), now());
         let known = claim.attempt;
+        let host = Some(claim.owner.host);
         Some(Self {
+            host,
             attempt: Attempt {
                 attempt: counted + 1,
                 attempt_number: Some(known.attempt_number).filter(|number| *number > 0)?,
@@ -369,6 +373,9 @@ fn open_log(
     logged: &LoggedAttempt,
     settings: &Settings,
 ) -> Result<(LogStream, Rc<LogDir>, String), CommandError> {
+    if let Some(elsewhere) = elsewhere(workspace, task, logged)? {
+        return Ok(elsewhere);
+    }
     let missing = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => deleted(task, logged, settings),
         _ => CommandError::environment(format_args!(
@@ -380,6 +387,42 @@ fn open_log(
     let dir = Rc::new(dir);
     let log = LogStream::open(dir.clone(), &name).map_err(missing)?;
     Ok((log, dir, name))
+}
+
+/// The end of a log that another machine has, as far as the database has it; none where the log is here.
+fn elsewhere(
+    workspace: &Workspace,
+    task: &Task,
+    logged: &LoggedAttempt,
+) -> Result<Option<(LogStream, Rc<LogDir>, String)>, CommandError> {
+    let here =
+        LogDir::of_record(workspace.project.root(), &logged.log).and_then(|(dir, name)| dir.read(&name));
+    if here.is_ok() {
+        return Ok(None);
+    }
+    let own = ThisHost::new().owner().host;
+    if let Some(host) = logged.host.as_ref().filter(|host| **host != own) {
+        let what = format!("attempt {} of {}", logged.attempt.attempt, task.name());
+        return Err(CommandError::environment(format_args!("the log of {what} is on {host}"))
+            .hint("what it said last is shown here when it has ended"));
+    }
+    let Some(output) = workspace.store.attempt_output(&task.id, logged.attempt.attempt_number)? else {
+        return Ok(None);
+    };
+    output::note(format_args!(
+        "note: this is the end of the log; all of it is on {} in {}",
+        output.host, logged.log
+    ));
+    let failed = |error: io::Error| CommandError::environment(format_args!("cannot show the log: {error}"));
+    // The same readers read it.
+    let place = tempfile::tempdir().map_err(failed)?;
+    let dir = Rc::new(LogDir::open(place.path()).map_err(failed)?);
+    let name = "end.jsonl".to_owned();
+    // A last line that is longer than what is stored was left out.
+    let text = if output.tail.trim().is_empty() { &output.final_text } else { &output.tail };
+    dir.write_whole(&name, text.as_bytes()).map_err(failed)?;
+    let log = LogStream::open(Rc::clone(&dir), &name).map_err(failed)?;
+    Ok(Some((log, dir, name)))
 }
 
 impl ShownLog {

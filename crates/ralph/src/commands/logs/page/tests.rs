@@ -65,7 +65,7 @@ fn attempt() -> Attempt {
 }
 
 fn logged(state: State) -> LoggedAttempt {
-    LoggedAttempt { attempt: attempt(), log: ".ralph/logs/x.jsonl".into(), state }
+    LoggedAttempt { attempt: attempt(), log: ".ralph/logs/x.jsonl".into(), state, host: None }
 }
 
 /// The whole page of a log, without colours.
