@@ -2,7 +2,12 @@
 //!
 //! `cargo bench -p ralph --bench team` prints a table. Nothing here fails a build. Wanted: 2,000 claims a second with 32 workers; a claim
 //! that costs the same with 1,000 tasks and 100,000 (at most 1.5 times); at most 10 ms per attempt beyond SQLite's.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints and may panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints and may panic"
+)]
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
