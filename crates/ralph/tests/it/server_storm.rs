@@ -521,6 +521,7 @@ struct Sleeper<'p> {
 }
 
 impl<'p> Sleeper<'p> {
+    #[expect(clippy::print_stderr, reason = "a test that leaves something out says so")]
     fn start(project: &'p Project) -> Self {
         let probe = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
         let may = probe.is_ok_and(|probe| probe.status.success());
