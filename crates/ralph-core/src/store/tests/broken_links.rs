@@ -141,10 +141,10 @@ fn a_transaction_whose_connection_breaks_is_stored_once_wherever_it_breaks() {
     let mut store = proxy.open(f.engine.0.schema(), Patience::default());
     let mut title = "a".to_owned();
     for (words, how, expected) in [
-        ("COMMIT", Break::Before, 2),
-        ("COMMIT", Break::After, 1),
+        ("COMMIT\0", Break::Before, 2),
+        ("COMMIT\0", Break::After, 1),
         // The server keeps the transaction and its lock, which nobody may wait for.
-        ("COMMIT", Break::Silent, 2),
+        ("COMMIT\0", Break::Silent, 2),
         ("BEGIN", Break::Before, 2),
         ("BEGIN", Break::After, 2),
     ] {
@@ -163,7 +163,7 @@ fn a_transaction_whose_connection_breaks_is_stored_once_wherever_it_breaks() {
             written.unwrap();
             title.push('x');
             let stored: String = f.store.one("SELECT title FROM tasks", []).unwrap();
-            assert_eq!((runs, &stored), (expected, &title), "{words} {how:?} {is_sent_before}");
+            assert_eq!((runs, &stored), (expected, &title), "{words:?} {how:?} {is_sent_before}");
             // Others can write, too.
             f.store.write(Durability::Process, |tx| tx.change("UPDATE tasks SET title = title", [])).unwrap();
         }
