@@ -331,6 +331,13 @@ impl Repository {
         Ok(IndexIdentity::of(&self.index_path()))
     }
 
+    /// Copies a file so that the copy is there as a whole or not at all.
+    fn copy_to(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+        let mut temporary = crate::files::temporary_in(&self.git_dir)?;
+        std::io::copy(&mut crate::files::open(from, crate::files::Links::Refuse)?, &mut temporary)?;
+        temporary.persist(to).map(drop).map_err(|error| error.error)
+    }
+
     /// Puts another index, or none, in the place of the repository's, for whoever holds its lock.
     pub(super) fn replace_index(&self, new: Option<&Path>) -> Result<(), GitError> {
         let index = self.index_path();
@@ -341,9 +348,9 @@ impl Repository {
                 }
                 match fs::rename(new, &index) {
                     // Ralph's own directory may be on another disk than git's.
-                    Err(error) if error.kind() == ErrorKind::CrossesDevices => fs::read(new)
-                        .and_then(|bytes| crate::files::write_whole(&index, &bytes))
-                        .and_then(|()| fs::remove_file(new)),
+                    Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+                        self.copy_to(new, &index).and_then(|()| fs::remove_file(new))
+                    }
                     renamed => renamed,
                 }
             }
