@@ -20,7 +20,7 @@ use super::paths::on_disk;
 use super::submodules::Submodule;
 use super::trust::ProgramWatch;
 use super::{GitError, GitFault, GitLimits};
-use crate::files::{Limit, Links, Lock, open, read, read_all};
+use crate::files::{Limit, Links, Lock, open, read_all};
 use crate::text::one_line;
 
 /// Files in git's directory that must be regular where they exist.
@@ -331,6 +331,13 @@ impl Repository {
         Ok(IndexIdentity::of(&self.index_path()))
     }
 
+    /// Copies a file so that the copy is there as a whole or not at all.
+    fn copy_to(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+        let mut temporary = crate::files::temporary_in(&self.git_dir)?;
+        std::io::copy(&mut crate::files::open(from, crate::files::Links::Refuse)?, &mut temporary)?;
+        temporary.persist(to).map(drop).map_err(|error| error.error)
+    }
+
     /// Puts another index, or none, in the place of the repository's, for whoever holds its lock.
     pub(super) fn replace_index(&self, new: Option<&Path>) -> Result<(), GitError> {
         let index = self.index_path();
@@ -342,9 +349,7 @@ impl Repository {
                 match fs::rename(new, &index) {
                     // Ralph's own directory may be on another disk than git's.
                     Err(error) if error.kind() == ErrorKind::CrossesDevices => {
-                        read(new, Links::Refuse, Limit::GIT_INDEX)
-                            .and_then(|bytes| crate::files::write_whole(&index, &bytes))
-                            .and_then(|()| fs::remove_file(new))
+                        self.copy_to(new, &index).and_then(|()| fs::remove_file(new))
                     }
                     renamed => renamed,
                 }
