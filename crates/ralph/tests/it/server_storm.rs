@@ -287,8 +287,8 @@ fn storm_on_a_server_every_task_is_done_once_and_everything_adds_up() {
                 team[clone].kill(place);
             }
             3..5 => proxy.cut_all(),
-            5 => proxy.set_trap("COMMIT", false, false),
-            6..8 => proxy.set_trap("COMMIT", true, false),
+            5 => proxy.set_trap("COMMIT\0", false, false),
+            6..8 => proxy.set_trap("COMMIT\0", true, false),
             8 if restarts > 0 => {
                 restarts -= 1;
                 server.script(&["restart", if restarts % 2 == 0 { "immediate" } else { "fast" }]);
