@@ -1,8 +1,9 @@
 -- The schema as SQLite's has it after its 28th step. Whole numbers and truth values are BIGINT, texts are ordered by their
 -- bytes, and triggers keep the same counters: no row of `totals` is touched by claims, and whatever else changes the plan
 -- holds the project's lock.
-CREATE TABLE schema_version (version BIGINT NOT NULL);
-INSERT INTO schema_version (version) VALUES (0);
+-- `works_from` is the oldest version whose Ralph can work with the schema as it is now.
+CREATE TABLE schema_version (version BIGINT NOT NULL, works_from BIGINT NOT NULL);
+INSERT INTO schema_version (version, works_from) VALUES (0, 0);
 
 -- What queries that both engines share need of SQLite's functions.
 CREATE FUNCTION json_path(path TEXT) RETURNS TEXT[] LANGUAGE sql IMMUTABLE AS

@@ -69,7 +69,8 @@ fn migrate(project: &Project, json: bool) -> CommandResult {
 }
 
 fn report(place: &StorePlace, before: Option<u32>, json: bool) -> CommandResult {
-    let now = Store::VERSION;
+    // A newer Ralph may have brought it further.
+    let now = before.unwrap_or(0).max(Store::VERSION);
     output::print(json, &json!({ "store": place.to_string(), "before": before, "version": now }), || {
         match before {
             None => output::line(format_args!("set up {place}: schema version {now}")),

@@ -178,7 +178,7 @@ fn each_obstacle_on_a_server_has_a_message_with_the_next_step_and_no_password() 
         (url().to_owned(), 999, "schema version 999", "newer version of Ralph"),
         ("mysql://u:wrong-one@h/d".to_owned(), now, "not the URL of a PostgreSQL server", "postgres://"),
     ] {
-        sql(&format!("UPDATE \"{schema}\".schema_version SET version = {version}"));
+        sql(&format!("UPDATE \"{schema}\".schema_version SET version = {version}, works_from = {version}"));
         let mut command = project.command(&["status"]);
         let output = command.env("RALPH_STORE", &url).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -188,6 +188,10 @@ fn each_obstacle_on_a_server_has_a_message_with_the_next_step_and_no_password() 
         );
         assert!(!stderr.contains("-one"), "{stderr}");
     }
+    // A newer schema that says so can be worked with, while the machines of a team are upgraded one after another.
+    sql(&format!("UPDATE \"{schema}\".schema_version SET version = 999, works_from = {now}"));
+    project.ok(&["status"]);
+    assert!(project.ok(&["store", "migrate"]).stdout.contains("schema version 999"));
     sql(&format!("UPDATE \"{schema}\".schema_version SET version = {now}"));
     // The password may be where other clients look for it, too.
     let mut command = project.command(&["status"]);

@@ -11,13 +11,28 @@ use crate::store::sql::{Changes, Statements};
 use crate::store::sqlite::{Durability, learning_index};
 use crate::store::{Patience, Result, Store, StoreError};
 
-/// Each step brings a schema to the version of its number, the same as that of SQLite's step. Steps are only ever appended.
-const STEPS: [(u32, &str); 4] = [
-    (28, include_str!("../../../migrations/postgres/0028_schema.sql")),
-    (29, include_str!("../../../migrations/postgres/0029_sandbox.sql")),
-    (30, include_str!("../../../migrations/postgres/0030_kept_by.sql")),
-    (31, include_str!("../../../migrations/postgres/0031_outputs.sql")),
+/// Brings a schema to a version, which has the number of SQLite's step.
+struct Step {
+    version: u32,
+    /// The oldest version whose Ralph can work with the schema then. A step that only adds names the version before its
+    /// own, so that the machines of a team can be upgraded one after another.
+    works_from: u32,
+    sql: &'static str,
+}
+
+/// Steps are only ever appended.
+const STEPS: [Step; 4] = [
+    Step { version: 28, works_from: 28, sql: include_str!("../../../migrations/postgres/0028_schema.sql") },
+    Step { version: 29, works_from: 29, sql: include_str!("../../../migrations/postgres/0029_sandbox.sql") },
+    Step { version: 30, works_from: 30, sql: include_str!("../../../migrations/postgres/0030_kept_by.sql") },
+    Step { version: 31, works_from: 31, sql: include_str!("../../../migrations/postgres/0031_outputs.sql") },
 ];
+
+/// What a schema says of itself.
+struct Found {
+    version: u32,
+    works_from: u32,
+}
 
 impl Store {
     /// Opens a project on a server, whose schema must be of the present version.
@@ -49,12 +64,12 @@ impl Store {
             |fault, why: &str| StoreError::Server { server: address.to_string(), fault, why: why.to_owned() };
         match found_version(&conn, address)? {
             None => return Err(refused(ServerFault::MissingProject, "no project was set up there")),
-            Some(version) if version < Self::VERSION => {
+            Some(Found { version, .. }) if version < Self::VERSION => {
                 let why =
                     format!("it has schema version {version}; this Ralph needs version {}", Self::VERSION);
                 return Err(refused(ServerFault::OlderSchema, &why));
             }
-            Some(version) => refuse_newer(address, version)?,
+            Some(found) => refuse_newer(address, &found)?,
         }
         follow_clock(&conn)?;
         Ok(Self::over(conn, &PathBuf::from(address.to_string()), patience))
@@ -70,33 +85,37 @@ impl Store {
             if found.is_none() {
                 tx.execute_batch(&format!("CREATE SCHEMA IF NOT EXISTS {}", address.quoted_schema()))?;
             }
-            if let Some(version) = found {
-                refuse_newer(address, version)?;
+            if let Some(found) = &found {
+                refuse_newer(address, found)?;
             }
-            for (version, step) in STEPS.iter().filter(|(version, _)| *version > found.unwrap_or(0)) {
-                tx.execute_batch(step)?;
-                tx.change("UPDATE schema_version SET version = ?1", [version])?;
+            let found = found.map(|found| found.version);
+            for step in STEPS.iter().filter(|step| step.version > found.unwrap_or(0)) {
+                tx.execute_batch(step.sql)?;
+                let now = "UPDATE schema_version SET version = ?1, works_from = ?2";
+                tx.change(now, [step.version, step.works_from])?;
             }
             Ok(found)
         })
     }
 }
 
-fn refuse_newer(address: &ServerAddress, found: u32) -> Result<()> {
+fn refuse_newer(address: &ServerAddress, found: &Found) -> Result<()> {
     let known = Store::VERSION;
-    if found > known {
-        return Err(StoreError::NewerSchema { path: PathBuf::from(address.to_string()), found, known });
+    if found.version > known && found.works_from > known {
+        let path = PathBuf::from(address.to_string());
+        return Err(StoreError::NewerSchema { path, found: found.version, known });
     }
     Ok(())
 }
 
 /// None where no project was set up.
-fn found_version(conn: &Connection, address: &ServerAddress) -> Result<Option<u32>> {
+fn found_version(conn: &Connection, address: &ServerAddress) -> Result<Option<Found>> {
     let table = format!("{}.schema_version", address.quoted_schema());
     if !conn.one::<bool>("SELECT to_regclass(?1) IS NOT NULL", [&table])? {
         return Ok(None);
     }
-    conn.first("SELECT version FROM schema_version", [])
+    let found: Option<(u32, u32)> = conn.first("SELECT version, works_from FROM schema_version", [])?;
+    Ok(found.map(|(version, works_from)| Found { version, works_from }))
 }
 
 /// Leases and everything else that several machines compare are told by the server's clock.
@@ -112,6 +131,15 @@ mod tests {
 
     #[test]
     fn both_engines_have_the_same_newest_version() {
-        assert_eq!(STEPS.last().map(|(version, _)| *version), Some(Store::VERSION));
+        assert_eq!(STEPS.last().map(|step| step.version), Some(Store::VERSION));
+    }
+
+    #[test]
+    fn a_newer_schema_is_worked_with_where_it_says_so() {
+        let address = ServerAddress::parse("postgres://u@localhost/d", "s").unwrap();
+        for (version, works_from, works) in [(0, 0, true), (1, 0, true), (1, 1, false), (7, 3, false)] {
+            let found = Found { version: Store::VERSION + version, works_from: Store::VERSION + works_from };
+            assert_eq!(refuse_newer(&address, &found).is_ok(), works, "{version} {works_from}");
+        }
     }
 }

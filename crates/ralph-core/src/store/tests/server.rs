@@ -280,7 +280,7 @@ fn schemas_of_other_versions_and_read_only_databases_are_refused() {
     elsewhere(&f, "UPDATE schema_version SET version = 27");
     let open = || Store::open_server(&f.engine.0, Patience::default());
     assert_eq!(fault(&open().unwrap_err()), ServerFault::OlderSchema);
-    f.store.conn().execute_batch("UPDATE schema_version SET version = 999").unwrap();
+    f.store.conn().execute_batch("UPDATE schema_version SET version = 999, works_from = 999").unwrap();
     assert!(matches!(open().unwrap_err(), StoreError::NewerSchema { found: 999, .. }));
     assert!(matches!(Store::migrate_server(&f.engine.0).unwrap_err(), StoreError::NewerSchema { .. }));
     f.store.conn().execute_batch("SET default_transaction_read_only TO on").unwrap();
