@@ -288,10 +288,11 @@ fn it_ends_with_its_terminal() {
     project.set_env("TERM", "xterm-256color");
     // Closes the terminal without ending what runs in it, and tells how that ended within a minute.
     let story = r#"
-import os, pty, sys, time
+import fcntl, os, pty, struct, sys, termios, time
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[1], [sys.argv[1], "ui"])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
 seen = b""
 while b"Plan" not in seen:
     seen += os.read(terminal, 4096)
