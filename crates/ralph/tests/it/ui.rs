@@ -310,7 +310,9 @@ else:
     let mut command = std::process::Command::new("python3");
     command.args(["-c", story, env!("CARGO_BIN_EXE_ralph")]).current_dir(project.root());
     let output = project.clean(&mut command).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "code 129\n");
+    // By the signal, or because it cannot draw any more.
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(["code 129\n", "code 1\n"].contains(&said.as_str()), "{said}");
 }
 
 #[test]
