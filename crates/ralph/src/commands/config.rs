@@ -167,6 +167,7 @@ fn agent_value(agent: &AgentSettings, field: &str) -> Value {
         "models" => words(&setup.models),
         "args" => words(&setup.args),
         "fallback" => words(&agent.fallback),
+        "account" => setup.account.clone().into(),
         "output" if is_command => format_name(setup.output).into(),
         "skip_permissions" if !is_command => setup.skip_permissions.into(),
         "price" => {
@@ -431,7 +432,7 @@ mod tests {
     #[test]
     fn every_field_is_shown() {
         let toml = "[agents.x]\nkind = 'command'\ncommand = ['a', '--m', '{model}']\nmodels = ['m']\nargs = ['b']\n\
-                    env = { A = '1' }\noutput = 'claude'\nskip_permissions = false\nfallback = [\"codex\"]\nprice = { m = 1 }";
+                    env = { A = '1' }\noutput = 'claude'\nskip_permissions = false\nfallback = [\"codex\"]\nprice = { m = 1 }\naccount = 'team'";
         for field in AGENT_FIELDS {
             let toml = match field.name {
                 "skip_permissions" => &toml.replace("kind = 'command'", "kind = 'claude'"),
