@@ -116,6 +116,7 @@ impl Run<'_> {
             self.context.beat();
             self.must_stop()?;
             self.context.record_lost_attempts()?;
+            let seen = self.context.store.changes().ok();
             let outlook = self.context.outlook()?;
             if outlook.is_finished() {
                 return Err(self.context.all_done()?.into());
@@ -136,6 +137,11 @@ impl Run<'_> {
             if outlook.under_way.is_empty() && !probing {
                 // Another run may have finished a last child and left.
                 if self.settle_parents()? > 0 || self.context.interrupt.first().is_some() {
+                    continue;
+                }
+                // A task that another run took or gave back between two looks was neither ready nor under way.
+                if seen.is_none() || self.context.store.changes().ok() != seen {
+                    self.wait_a_little();
                     continue;
                 }
                 if let Some((budget, reason)) = self.budgets.task_budget_reached.take() {

@@ -231,13 +231,21 @@ impl Session {
             let item = self.item(sql, values, kind)?;
             Ok(self.flush(vec![item])?.pop())
         };
-        match once() {
-            // A statement by itself can be run again; what a transaction did so far is lost with its connection.
-            Err(StoreError::Server { fault: ServerFault::Lost, .. }) if !self.is_in_transaction() => {
-                self.reconnect(&self.patience.get(), Instant::now())?;
-                once()
+        let (since, mut told, mut pause) = (Instant::now(), false, Duration::ZERO);
+        let patience = self.patience.get();
+        loop {
+            match once() {
+                // A statement by itself can be run again; what a transaction did so far is lost with its connection.
+                Err(StoreError::Server { fault: ServerFault::Lost, .. })
+                    if !self.is_in_transaction()
+                        && (pause.is_zero() || patience.goes_on(WaitCause::Connection, since, &mut told)) =>
+                {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                    self.reconnect(&patience, since)?;
+                }
+                result => return result,
             }
-            result => result,
         }
     }
 
