@@ -159,7 +159,8 @@ impl FromRow for Cost {
 
 impl Store {
     pub fn start_run(&mut self, run: &NewRun, event: &mut RunEvent) -> Result<()> {
-        self.write(Durability::Process, |tx| {
+        // A server may crash while the run goes on, whose costs are added up in its row.
+        self.write(Durability::Power, |tx| {
             let number: i64 = tx.one("SELECT coalesce(max(number), 0) + 1 FROM runs", [])?;
             tx.insert(
                 "runs",
