@@ -76,6 +76,12 @@ fn every_agent_edits_runs_a_command_and_commits_in_a_working_tree() {
             for (name, value) in [("RUN_ISOLATE", "true"), ("GIT_COMMIT", "on-success")] {
                 project.set_env(&format!("RALPH_SET_{name}"), value);
             }
+            // The agents may be installed where the box has a directory of its own, such as below /tmp.
+            if let Some(tools) = std::env::var_os("RALPH_TEST_CLAUDE")
+                && let Some(tools) = Path::new(&tools).ancestors().nth(3)
+            {
+                project.set_env("RALPH_SET_SANDBOX_CACHE", &tools.display().to_string());
+            }
             furnish(&project);
             let home = project.path("../home").canonicalize().unwrap();
             let mut turn = 0;
