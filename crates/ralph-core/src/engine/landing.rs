@@ -340,7 +340,7 @@ impl RunContext<'_> {
         Ok(self.store.set_stage(&claimed.task.id, &claimed.token, stage)?)
     }
 
-    /// Remembers what is about to land: should this process die, the next run finds out whether it did. Only whoever holds
+    /// Remembers what is about to land: should this process die, the next run finds out whether it did. Only the holder of
     /// the claim gets this far.
     pub(super) fn intend_landing(
         &mut self,

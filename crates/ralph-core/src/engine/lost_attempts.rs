@@ -109,7 +109,7 @@ impl LostAttempts<'_> {
         Ok(report)
     }
 
-    /// The project's checkout goes back where a dead run had begun to bring it forward. Whoever lands holds the lock, and looks
+    /// The project's checkout goes back where a dead run had begun to bring it forward. A landing worker holds the lock, and looks
     /// for that, too.
     fn end_following(&self) -> Result<Option<Vec<String>>, GitError> {
         let root = self.fix_policy.project.root();

@@ -1,7 +1,7 @@
 //! Landing on a branch of a remote that several machines share.
 //!
 //! Before work lands it is pushed as a branch of its own, `ralph/attempt-…`. The push that moves the shared branch removes that one
-//! in the same step, and only from where it was. So it is the permit to land: whoever deals with an attempt whose process is
+//! in the same step, and only from where it was. So it is the permit to land: the process that deals with an attempt whose process is
 //! believed dead renames it, and whatever that process does later changes nothing.
 
 use std::time::Duration;

@@ -237,7 +237,7 @@ impl WorkTree {
         Ok(git)
     }
 
-    /// Moves a branch, and with it the project's checkout where that is on it and clean. For whoever holds the landing lock.
+    /// Moves a branch, and with it the project's checkout where that is on it and clean. For the holder of the landing lock.
     pub(super) fn move_branch(
         &mut self,
         run: &mut RunContext<'_>,

@@ -188,7 +188,7 @@ impl Git {
         fs::remove_dir(&dir)
     }
 
-    /// Ends what a killed run began, for whoever holds the landing lock: where the branch was moved all is done, otherwise
+    /// Ends what a killed run began, for the holder of the landing lock: where the branch was moved all is done, otherwise
     /// the checkout goes back. Gives the files that somebody changed meanwhile, which stay as they are; none where there was
     /// nothing to end.
     pub fn end_following(&self) -> Result<Option<Vec<String>>, GitError> {

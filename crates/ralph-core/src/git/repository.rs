@@ -145,7 +145,7 @@ impl Repository {
     /// Whether git may be called: no fault so far, and no file that it would hang on.
     pub(super) fn check(&self) -> Result<(), GitError> {
         self.calls.check()?;
-        // Settings, hooks and objects would be those of whoever wrote this.
+        // Settings, hooks and objects would be those of the author of this.
         let now = shared_dir(&self.git_dir);
         if now != self.shared_dir {
             let why = format!("{} leads it to {}", self.git_dir.join(COMMON).display(), now.display());
@@ -338,7 +338,7 @@ impl Repository {
         temporary.persist(to).map(drop).map_err(|error| error.error)
     }
 
-    /// Puts another index, or none, in the place of the repository's, for whoever holds its lock.
+    /// Puts another index, or none, in the place of the repository's, for the holder of its lock.
     pub(super) fn replace_index(&self, new: Option<&Path>) -> Result<(), GitError> {
         let index = self.index_path();
         let done = match new {

@@ -300,7 +300,7 @@ fn a_lock_that_a_person_took_away_ends_it() {
 #[test]
 fn a_note_in_gits_directory_is_nobodys_order() {
     let (repo, old, new) = repo();
-    // Whoever commits can write there.
+    // A process that commits can write there.
     repo.write(".git/ralph-follow", &format!("{{\"branch\":\"main\",\"old\":\"{new}\",\"new\":\"{old}\"}}"));
     std::fs::hard_link(repo.path(".git/ralph-follow"), repo.path(".git/index.lock")).unwrap();
     assert!(!Git::is_half_way(repo.root()));
