@@ -344,7 +344,7 @@ impl Session {
     }
 
     /// Asks at once for what the reads in `reads` are about to ask for: the same reads, if they come next and within a moment,
-    /// gets those answers, unless this connection changed something in between. Each function's first read is asked for.
+    /// get those answers, unless this connection changed something in between. Each function's first read is asked for.
     pub fn read_ahead(&self, reads: impl FnOnce()) -> Result<()> {
         self.ahead.borrow_mut().start_recording();
         reads();
